@@ -60,8 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _each(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if EXECUTORS[options.executor] is _ray:
-        raise InvalidInput("`--device each` starts workers on this machine; what a chunk takes of a cluster's GPUs is "
-                           "said by `--gpus`.")
+        raise InvalidInput("`--device each` starts workers on this machine; `--gpus` sets the GPUs that "
+                           "a chunk takes on a cluster.")
     return serve_each(arguments, gpus())
 
 
@@ -83,8 +83,8 @@ def _stop_on_signals(worker: Worker) -> None:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m engine.worker", description=__doc__.split(": ", 1)[1])
     parser.add_argument("--home", help="folder of queue and results (default: WHICHFLUENCE_HOME or user data)")
-    parser.add_argument("--once", action="store_true", help="leave when the queue is empty")
-    parser.add_argument("--idle-exit", type=float, metavar="SECONDS", help="leave after so long without a job")
+    parser.add_argument("--once", action="store_true", help="exit when the queue is empty")
+    parser.add_argument("--idle-exit", type=float, metavar="SECONDS", help="exit after this time without a job")
     parser.add_argument("--device", default="auto", help="where to compute, such as cuda:1 (default: auto); "
                         f"`{EACH}` starts one worker for each GPU")
     parser.add_argument("--kinds", action="append", metavar="MODULE", help=f"module that registers job kinds "

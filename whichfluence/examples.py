@@ -37,8 +37,8 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
         batches = DataLoader(source, batch_size=BATCH)
     elif isinstance(source, tuple) and len(source) == 2 and all(isinstance(one, Tensor | np.ndarray) for one in source
                                                                 ) and len(source[0]) != len(source[1]):
-        raise InvalidInput(f"The {noun} has {len(source[0]):,} inputs and {len(source[1]):,} labels; give one label an "
-                           "input.")
+        raise InvalidInput(f"The {noun} has {len(source[0]):,} inputs and {len(source[1]):,} labels; give one "
+                           "label per input.")
     elif _is_pair(source):
         return _inputs(source[0]), _tensor(source[1])
     elif isinstance(source, Dataset) or (hasattr(source, "__getitem__") and hasattr(source, "__len__")):

@@ -62,5 +62,5 @@ def imported(values: Any, claims: Question, larger: Larger = "supports") -> Impo
     except (TypeError, ValueError):
         raise InvalidInput("The scores are no table of numbers; give an array (queries, candidates).") from None
     if table.ndim != 2:
-        raise InvalidInput(f"The scores have shape {table.shape}; give one row a query and one column a candidate.")
+        raise InvalidInput(f"The scores have shape {table.shape}; give one row per query and one column per candidate.")
     return Imported(table, scoring_of(claims).specification, SIGNS[larger])

@@ -14,7 +14,7 @@ from engine.desk.analyses import curve_questions
 from engine.question.behaviors import BEHAVIORS
 
 NAME = "behavior"
-ITS_RUN = "These words need a separate run, over the same candidates and queries."
+ITS_RUN = "A behavior on these words needs a separate run over the same candidates and queries."
 
 
 def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:

@@ -29,10 +29,11 @@ def show(chosen: CurveChoice, means: pd.DataFrame, seeds: pd.DataFrame, order: S
     if not live(chosen.sources[0]):
         return f"The slider stops at computed points; the legend gives the curves' values there, at {chosen.symbol}."
     missed = tables.missed(means)
-    known = f" Interpolating a left-out computed point errs by {missed:.3f} at most." if missed == missed else ""
-    return (f"The slider reads the curves at any {chosen.symbol}, and the legend gives their values there; between "
-            f"computed points they are linearly interpolated on this scale.{known} When the slider stops, the chosen "
-            "point is computed for the first seed.")
+    known = (f" The interpolation error at a held-out computed point is at most {missed:.3f}."
+             if missed == missed else "")
+    return (f"Move the slider to any {chosen.symbol}: the legend gives the curves' values there, interpolated linearly "
+            f"on this scale between computed points.{known} When the slider stops, the chosen point is computed for "
+            "the first seed.")
 
 
 def key(chosen: CurveChoice) -> str:

@@ -31,7 +31,7 @@ def panel() -> None:
     row, below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium"), st.container()
     chosen_behavior = behavior.chosen(row, below)
     tried = pick("tried", "Examples tested", TRIED, 3, str, area=row, width=130,
-                 help="The model is retrained ten times for each: with its weight changed by 0.0001 to 1, up and down.")
+                 help="Ten retrainings for each, with its weight raised or lowered by 0.0001 to 1.")
     source = pickers.source()
     process = Replay() if source.problem_class.stored_checkpoints else _descent(row)
     if chosen_behavior is None:
@@ -69,7 +69,7 @@ def _show(answer: LinearRange, source: ProblemSource, request: LinearRangeReques
                          "relative to the prediction, over all queries. Each mark is a training; lines connect "
                          f"medians.{_beside(answer.errors, frame)}")
     with right:
-        st.subheader("Is this run differentiable at all?")
+        st.subheader("Is this run differentiable?")
         glossary.markdown(answer.sentence)
         glossary.markdown(answer.smoothness_sentence)
         glossary.markdown(answer.precision_sentence)

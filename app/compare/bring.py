@@ -38,7 +38,7 @@ def notice(scorings: Sequence[Scoring]) -> None:
                if not scoring.route.computes and external.facts(scoring) is None]
     if lacking:
         named = ", ".join(f"“{plain(name)}”" for name in lacking)
-        st.warning(f"The scores {named} are not on this machine. Upload the file that they came from under *Import "
+        st.warning(f"The scores {named} are not on this machine. Upload their file again under *Import "
                    "scores of other programs*, at the foot of this page.", icon=":material/link_off:")
 
 
@@ -51,9 +51,9 @@ def show(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | N
                         expanded=bool(waiting or recipes.chosen()), on_change="rerun")
     with panel, glossary.folded(), guarded("Scores of other programs"):
         glossary.caption(
-            "Tables of scores for these queries and these training examples, as captum, TRAK, kronfluence, dattri, "
-            "pyDVL, bergson or your own program writes them; several files at once. Each becomes a specification of "
-            "the list and appears in every view. Files are stored on this machine, by content, until you delete them. "
+            "Score tables for these queries and training examples, as written by captum, TRAK, kronfluence, dattri, "
+            "pyDVL, bergson or your own program; you can upload several files. Each becomes a specification in the "
+            "list and appears in every view. Files are stored on this machine, by content, until you delete them. "
             "See the [guide](guide?guide=other-libraries).")
         if not (panel.open or waiting or source.problem_class.convex or desk().holds(source)):
             return  # a closed panel trains nothing

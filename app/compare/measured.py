@@ -43,8 +43,8 @@ def below(compared: Compared, checked: Checked) -> None:
         return
     open_ = [one for one in checked if isinstance(one, NotMeasured) and isfinite(one.seconds)]
     glossary.caption("*τ with exact*: Kendall τ with the exact answer to the method's own question, over all "
-                     "candidates where that answer is in the list, else over some. *cost*: time to compute the scores. "
-                     "Both are of the first seed.")
+                     "candidates if that answer is in the list, otherwise over a sample. *cost*: time to compute the "
+                     "scores. Both are for the first seed.")
     requested = st.session_state.get(spot_check.REQUESTED, ())
     for one in open_:
         if one.scoring.digest in requested:

@@ -89,8 +89,9 @@ def announce(compared: Compared) -> None:
     elif before[1] != listed:
         state[COUNTED] = keys, listed, count, "" if before[2] == count else (
             f"{count:,} candidates are ranked ({before[2]:,} before): "
-            + ("one of the specifications retrains or re-optimises for each candidate, so fewer are used, the same "
-               "for all." if count < before[2] else "no specification of the list retrains or re-optimises."))
+            + ("at least one specification retrains or re-optimises for each candidate, so fewer are "
+               "used for all of them." if count < before[2] else
+               "no specification in the list retrains or re-optimises."))
     text = state[COUNTED][3]
     st.html(f'<div class="wf-note wf-announced" role="status">{text}</div>')
 

@@ -46,8 +46,8 @@ def show(compared: Compared, metric: str, pair: tuple[int, int]) -> None:
     else:
         low, high = (f"{end:.2f}".replace("-", "−") for end in low_high)
         text = f"{len(_listed(compared, metric, pair)):,} of {len(whole):,}, those between {low} and {high}."
-    glossary.caption(f"Queries of seed {compared.sources[0].seed}, lowest {title} first. Click a column head to sort, "
-                     f"a row's box to choose its query. {text}")
+    glossary.caption(f"Queries of seed {compared.sources[0].seed}, lowest {title} first. Click a column header to "
+                     f"sort, or a row's checkbox to choose its query. {text}")
     listed = _listed(compared, metric, pair)
     if listed.empty:
         st.info(f"No query of this pair has a {title} in this range.", icon=":material/filter_alt:")

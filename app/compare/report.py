@@ -63,8 +63,8 @@ def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: E
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>{escape(saved.name)}</title>\n<style>{look.text('theme.css')}{PAGE}</style>\n</head>\n<body>\n"
-            "<main>\n" + "\n".join([*first, '<p class="small print">The file holds more, folded. What is unfolded '
-                                    'is printed too.</p>', *folded]) + "\n</main>\n</body>\n</html>\n")
+            "<main>\n" + "\n".join([*first, '<p class="small print">Further sections are collapsed; expanded sections '
+                                    'are also printed.</p>', *folded]) + "\n</main>\n</body>\n</html>\n")
 
 
 def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "", width: int = figure.WIDTH) -> str:

@@ -50,7 +50,7 @@ def keep(compared: Compared, names: Sequence[str], pair: tuple[int, int], chosen
                             compared.scorings, pair, link(query))
             downloads.file_button("Download a notebook", again,
                                   f"{figures.named(name)}.ipynb", "application/x-ipynb+json", "saved:notebook",
-                                  icon=":material/code:", help="Cells that compute this comparison again in Python.")
+                                  icon=":material/code:", help="A notebook that recomputes this comparison in Python.")
         glossary.caption("The link reopens this view for everyone with access to this server"
                          + (":" if all(scoring.route.computes for scoring in compared.scorings) else
                             ", where the files with the scores of other programs are stored:"))

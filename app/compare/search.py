@@ -40,7 +40,7 @@ def box() -> bool:
         glossary.markdown(f"**The page uses the recorded run {st.session_state[RUN]} now**: its steps are those that "
                           "TracIn and replay read. Search for a method to add.")
     if chosen is None:
-        glossary.caption("Of a method that is not listed, the scores can be compared: see *Import scores of other "
+        glossary.caption("To compare a method that is not listed, import its scores: see *Import scores of other "
                          "programs* at the foot of the page.")
         return False
     if chosen.table:

@@ -113,7 +113,7 @@ def _shown(sampled: SampledProblem, chosen: Query, scorings: Sequence[Scoring] =
 def _filtered(sampled: SampledProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
     only = toggle(WRONG, f"Misclassified only ({len(wrong)} of {len(listed)})", disabled=not wrong,
-                  help="Queries where the model predicts another answer than the "
+                  help="Queries where the predicted answer differs from the "
                        f"{'label' if sampled.dataset.records is None else 'stated one'}.")
     return wrong if only and wrong else listed
 
@@ -191,7 +191,7 @@ def _editor(scorings: Sequence[Scoring], index: int) -> None:
         glossary.caption(wanted.question)
         taken = wanted in scorings and wanted != current
         if taken:
-            glossary.caption("This one is already shown in another column.")
+            glossary.caption("This specification is already shown in another column.")
         row = st.container(horizontal=True)
         row.button("Show this", type="primary", key=f"apply:{index}", disabled=taken or wanted == current,
                    on_click=_replace, args=(scorings, index, wanted))

@@ -56,8 +56,8 @@ def show(wanted: Study, shown: pd.DataFrame, records: pd.DataFrame, ranking: Ran
     view = f"{wanted.digest} {ranking.method.name} {ranking.behavior} {ranking.layer} {shown['score'].iloc[0]}"
     screens.show(Screen(review.fingerprint, view, rows, review.choices, MARKS, WORDS,
                         partial(_page, records, ranking, review, ranks)), review, taken, decisions, row)
-    answers = " A digit gives the right answer." if review.choices else ""
-    glossary.caption("Keys: **W** removes a record, **F** keeps it, **U** is unsure, **Z** undoes; ← and → move "
+    answers = " A digit selects the right answer." if review.choices else ""
+    glossary.caption("Keys: **W** removes a record, **F** keeps it, **U** marks it unsure, **Z** undoes; ← and → move "
                      f"without a decision.{answers} *Correct the response* replaces it.")
 
 
@@ -85,7 +85,7 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
                                   "language:decisions", disabled=not decisions)
             downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
                                   "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
-                                  help="One record a line, in the form of your file, with corrected answers and "
+                                  help="One record per line, in your file's format, with corrected answers and "
                                        "responses and without removed records; other lines stay as they are.")
         glossary.caption(f"Decisions are stored in your results folder under the fingerprint {review.fingerprint[:12]} "
                          "of these records, for every model and question.")

@@ -94,14 +94,14 @@ def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str
     if method.undivided:
         return f"No token is shaded. {method.undivided}"
     if contributions.empty:
-        return ("Tokens are shaded at once for the records at either end of a ranking by mean scores; for others after "
-                "their score is decomposed.")
+        return ("For the top and bottom records by mean score, tokens are shaded immediately; for other "
+                "records, after their score is decomposed.")
     text = (f"Shading: what each response token adds to this record's {method.label} score, the tokens together "
             f"**{contributions.sum():+.2e}**")
     if not method.preconditioned:
         return f"{text}, which is the score."
     return (f"{text}. The optimizer's momentum, which belongs to no token, adds {rest:+.2e}; the sum is the score. "
-            "Adam's step sizes are held at those of the whole record.")
+            "Adam's step sizes are fixed at those of the whole record.")
 
 
 def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | Waiting | str | None) -> None:

@@ -84,7 +84,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     _sketch(manifest["sketch"])
     shown = _filtered(ranking.listed(tables["records"]), ranking)
     if shown.empty:
-        st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
+        st.info("No record is in the top tenth of one but not of the other.", icon=":material/filter_alt_off:")
         return
     review, taken = review_desk.open_review(wanted)
     decisions = review.decisions()

@@ -41,9 +41,9 @@ VIEWS = {"detection": "Detection", "records": "Records", "ablation": "Query abla
          "removal": "Removal"}
 LAYER_TITLES = {0.25: "Layer at 1/4 of the depth", 0.5: "Middle layer", 0.75: "Layer at 3/4 of the depth",
                 1.0: "Last layer"}
-FILTERS = {"all": "All records", "found": "In the top 10% of one behavior, not of another"}
+FILTERS = {"all": "All records", "found": "In the top 10% of one behavior, but not of another"}
 ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
-OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `response` (or `completion`), `messages` or
+OWN_RECORDS = """One JSON object per line, or a list of them: `prompt` and `response` (or `completion`), `messages` or
 `conversations` (their last answer), or `instruction`, `input` and `output`. Optional: `spans`
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
 and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
@@ -209,10 +209,10 @@ def _scored() -> tuple[tuple[str, ...], Mark]:
                 "trained; only the gradients of these are compared."))
         with right:
             tokens = pick("tokens", "Tokens of a training record", list(MARKS), "response", MARKS.get, help=(
-                "Whose loss is scored. A record without them has the score 0. All tokens of the response are trained "
-                "on."))
-        glossary.caption("Both change the question: through which parameters, and by which of its tokens, a "
-                         "record acts.")
+                "The tokens whose loss is scored. A record without them has a score of 0. Training uses all "
+                "tokens of the response."))
+        glossary.caption("Both change the question: they determine through which parameters "
+                         "and tokens a record acts.")
     return tuple(language.listed_layers(names)), tokens
 
 

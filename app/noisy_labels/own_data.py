@@ -54,8 +54,8 @@ def _classes(name: str, understood: Preview, chosen: UploadOptions, dataset: Dat
         "use as": chosen.classes.get(one.name, one.name), "examples": one.train, "test": one.test,
         "smallest": _size(one.smallest), "largest": _size(one.largest)} for one in understood.classes])
     hidden = [] if pictured else ["picture", "smallest", "largest"]
-    glossary.caption("Write another name under *use as* to rename a class, the same name for several to merge them, or "
-                     "nothing to leave a class out; then *Read it this way*.")
+    glossary.caption("Under *use as*, give a class a new name to rename it, give several classes one name to merge "
+                     "them, or leave the name empty to exclude a class; then *Read it this way*.")
     edited = st.data_editor(
         table.drop(columns=hidden), hide_index=True, key=f"own:classes:{name}", width="stretch",
         disabled=[column for column in table if column != "use as"],
@@ -109,8 +109,8 @@ def _list(name: str, chosen: UploadOptions, example: str) -> str:
     key = f"own:list:{name}"
     st.session_state.setdefault(key, "\n".join(f"{file}\t{label}" if label else file
                                               for file, label in chosen.trusted.items()))
-    return inputs.text_area("Verified examples: a file (or a row's name) a line, and where its label is another one, a "
-                            "tab and the right class", key=key, height=90, placeholder=example)
+    return inputs.text_area("Verified examples: one file (or row name) per line, followed by a tab "
+                            "and the right class if its label is wrong", key=key, height=90, placeholder=example)
 
 
 def _left_out(understood: Preview) -> None:

@@ -17,8 +17,8 @@ from engine.desk import noisy_labels as searches
 from engine.desk.datasets import title
 from engine.desk.noisy_labels import IN_DOUBT, HeldOut, NoisyData, NoisySource, Pair, Scored, coverage, fault, judge
 
-WHY_NOT = ("It is not known which labels of these data are wrong, so detection cannot be measured. "
-           "The labels are ranked by suspicion: look at the top of the ranking here, and decide. To measure "
+WHY_NOT = ("It is unknown which labels of these data are wrong, so detection cannot be "
+           "measured. The labels are ranked by suspicion: review the top of the ranking here. To measure "
            "detection, provide flags: an array `flags` in the npz, or a file `wrong_labels.txt` in the folder.")
 
 

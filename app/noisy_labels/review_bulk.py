@@ -18,7 +18,7 @@ from engine.desk.noisy_labels import Duplicates, NoisyData, Pair, Review, Scored
 MOST = 500
 """Rows of the table; filters leave fewer."""
 GUESSED, REMOVED = -1, -2
-NO_CLASS = {REMOVED: "not known: remove them", GUESSED: "as suggested for each, removed where nothing is suggested"}
+NO_CLASS = {REMOVED: "unknown: remove them", GUESSED: "use each suggestion; remove examples without one"}
 BUTTONS = ((WRONG, "Wrong label", ":material/close:"), (FINE, "Fine", ":material/check:"),
            (UNSURE, "Unsure", ":material/question_mark:"))
 """Verdict, title and icon."""
@@ -31,8 +31,8 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
     listed = list(rows[:MOST])
     with st.expander(f"Decide many at once ({len(rows):,} shown)", icon=":material/checklist:"):
         more = f" The first {MOST} of {len(rows):,}; filter for the others." if len(rows) > MOST else ""
-        glossary.caption("Select rows, or switch on all of them, and give one verdict; *Undo* takes it back as "
-                         f"one.{more}")
+        glossary.caption("Select some or all rows and give one verdict; *Undo* reverts "
+                         f"it for all of them.{more}")
         everything = st.toggle(f"All {len(listed):,} rows", key="bulk:all")
         event = st.dataframe(_table(sample, scored, decisions, pair, listed, fraction), hide_index=True,
                              width="stretch",
@@ -41,7 +41,7 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
         selected = listed if everything else [listed[at] for at in event["selection"]["rows"] if at < len(listed)]
         if twins is not None and len(twins.pairs) and st.toggle(
                 "With their near-duplicates", key="bulk:twins",
-                help="Adds the searched examples that are nearly the same, those that are not flagged too."):
+                help="Adds near-duplicates among the searched examples, flagged or not."):
             selected = twins.with_twins(selected)
         _act(sample, scored, review, selected)
 
@@ -77,7 +77,7 @@ def _act(sample: NoisyData, scored: Scored, review: Review, selected: Sequence[i
                       args=(decide, sample, scored, review, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
                   args=(desk_review.undo, review, review_screen.look_at), disabled=not review.has_own,
-                  help="Takes back your last verdict, of one example or of many.")
+                  help="Reverts your last verdict, for one example or many.")
 
 
 def decide(sample: NoisyData, scored: Scored, review: Review, rows: Sequence[int], verdict: str, label: int) -> None:

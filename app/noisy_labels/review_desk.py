@@ -73,7 +73,7 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     elif flagged:
         st.info("No flagged example passes the filters; remove one of them.", icon=":material/filter_alt_off:")
     else:
-        st.info("Every example that the first ranking flags is flagged by the other as well; choose another pair or a "
+        st.info("The other ranking flags every example that the first flags; choose another pair or a "
                 "larger fraction.", icon=":material/filter_alt_off:")
     review_history.show(sample, review)
     _exports(sample, review, decisions)
@@ -86,7 +86,7 @@ def _recommended(sample: NoisyData, scored: Scored, pair: Pair) -> None:
         return
     order = ""
     if first.pair == pair:
-        order = " The list has this order."
+        order = " The list is in this order."
     elif pair == CONSENSUS:
         voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
         order = f" The list is ordered by the consensus of {voters}."
@@ -109,7 +109,7 @@ def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undeci
     said = " · ".join(f"{count:,} {VERDICTS[verdict]}" for verdict, count in counts.items() if count) or "nothing yet"
     beside = f", not by {but_not.title}" if but_not else ""
     passing = f", {shown:,} of them pass the filters" if shown < flagged else ""
-    return (f"{flagged:,} labels flagged by {pair.title}{beside}{passing} · {undecided:,} of them to decide · decided "
+    return (f"{flagged:,} labels flagged by {pair.title}{beside}{passing} · {undecided:,} not yet decided · decided "
             f"so far in these data: {said}")
 
 

@@ -30,8 +30,8 @@ def show(sample: NoisyData, answer: Duplicates | Waiting | str | None) -> None:
         elif answer is not None:
             job_panel.beside(answer)
         else:
-            glossary.caption("Examples that are in the data twice, or nearly, by the pixels or features that the model "
-                             "reads, and those that are in two splits.")
+            glossary.caption("Exact and near-duplicates, by the pixels or features that the "
+                             "model reads, and examples that occur in two splits.")
             st.button("Look for near-duplicates", key="duplicates", icon=":material/search:", on_click=job_panel.act,
                       args=(desk().start, _request(sample)))
 

@@ -66,13 +66,13 @@ def show(sample: NoisyData, scored: Scored) -> Filter:
             for name, label, area in ((GIVEN, "Given label", columns[1]), (SAID, "The model says", columns[2])))
         least = pick(LEAST, "Flagged by at least", list(range(voters + 1)), 0,
                      lambda count: f"{count} of {voters} methods" if count else "(no filter)", kind=int,
-                     area=columns[3], help="Of the methods that make the consensus: how many have the example in the "
-                                           "same most suspicious fraction.")
+                     area=columns[3], help="How many of the consensus methods "
+                                           "flag the example at the same fraction.")
         own = pick(OWN, "p(given label) at most", list(AT_MOST), 1.0,
                    lambda most: "(no filter)" if most == 1 else f"{most:g}", kind=float, area=columns[0],
                    help="At most this probability of the given label under the model.")
         order = pick(ORDER, "Order", list(ORDERS), "rank", ORDERS.get, area=columns[1],
-                     help="Together: examples with the same given and predicted labels follow each other.")
+                     help="Groups examples with the same given and predicted labels.")
         glossary.caption("A given and a predicted label make one confusion. The box *but not flagged by*, "
                          "above, compares two specifications.")
     return Filter(file.strip(), given, said, least, own, order)

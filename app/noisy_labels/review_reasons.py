@@ -43,9 +43,10 @@ def html(sample: NoisyData, reasons: Reasons, row: int, picture: list[str]) -> s
         f"<figure>{one}<figcaption>{escape(names[int(sample.evidence.trusted_y[query])])}<br>"
         f"{cards.number(float(score))}</figcaption></figure>"
         for one, query, score in zip(picture, reasons.queries[row], reasons.scores[row], strict=True) if score < 0)
-    title = "Held-out examples that contradict it most" if reasons.of else (
-        "Verified examples that contradict it most")
-    note = "Below each: its label, and the first-order change of its log-likelihood by a step of size 1 on this one."
+    title = "Held-out examples that most contradict it" if reasons.of else (
+        "Verified examples that most contradict it")
+    note = ("Below each: its label, and the first-order change of its log-likelihood after a step of size 1 on this "
+            "example.")
     return (f'<div><h6>{title}</h6><div class="wf-near">{shown}</div>'
             f'<div class="wf-known">{sentence(reasons, row)} {note}</div></div>')
 

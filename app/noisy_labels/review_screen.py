@@ -14,7 +14,7 @@ from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Scored, rankings
 
 WORDS = {"wrong": "Wrong, right label unknown (w)", "fine": "Fine (f)", "unsure": "Unsure (u)",
          "one": "training example", "unsuggested": "Nothing suggests another label.", "listed": "flagged",
-         "done": "Everything flagged here is decided. Take a larger fraction, or see the result below."}
+         "done": "All examples flagged here are decided. Increase the fraction, or see the result below."}
 
 
 def screen(sample: NoisyData, scored: Scored, pair: Pair, rows: Sequence[int], reasons: Reasons | None) -> Screen:

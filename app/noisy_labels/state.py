@@ -90,8 +90,8 @@ def _corruption_rate(dataset: datasets.Dataset, own: bool) -> float:
     """The fraction of labels to corrupt; of a user's own none, unless the reader switches it on for these data."""
     known = dataset.flags is not None
     if own and not _consent(SPOILED, dataset.name, "Corrupt some labels, to test the methods",
-                            "Your labels stay as they are unless you switch this on. It changes a copy, to measure "
-                            "how well the methods find the corrupted ones."):
+                            "Corrupts labels in a copy of your data, to measure how well the methods "
+                            "detect them. Off by default: your labels are not changed."):
         return _as_they_came(known)
     return _noise(known)
 
@@ -101,8 +101,8 @@ def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     return own and dataset.test_from_train and _consent(
         DOUBTED, dataset.name, "Trust some of the unverified labels",
         "Your data have no verified labels, so every label is searched by cross-validation, each fold held out once. "
-        "If on, one model is trained, and some of the unverified labels count as trusted: faster, but these are not "
-        "searched.")
+        "If this is on, one model is trained and some unverified labels are treated as trusted: faster, but these "
+        "are not searched.")
 
 
 def _consent(choice_name: str, dataset: str, label: str, help: str) -> bool:
@@ -128,7 +128,7 @@ def _as_they_came(known: bool) -> float:
     """No label is corrupted; says what follows."""
     glossary.caption(
         "Labels as given" + ("; your file says which are wrong, so detection can be measured." if known
-                                 else "; it is not known which are wrong, so detection cannot be measured."))
+                                 else "; it is unknown which ones are wrong, so detection cannot be measured."))
     return 0.0
 
 
@@ -221,7 +221,7 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
     """Another ranking, whose flagged examples are left out; None for no filter."""
     by_title = {"": None, **{other.title: other for other in others}}
     return by_title[pick("not", "but not flagged by", list(by_title), "", lambda text: text or "(no filter)",
-                         help="Leaves out what the other ranking flags at the same fraction.")]
+                         help="Excludes examples that the other ranking flags at the same fraction.")]
 
 
 def hide_decided() -> bool:

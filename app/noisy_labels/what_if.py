@@ -47,7 +47,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     decided = _changes(sample, scored, pair, action)
     removed, relabelled = consequences(decided)
     if not removed and not relabelled:
-        st.info("No label is marked wrong yet: review some at the review desk, or take the most suspicious.",
+        st.info("No label is marked wrong yet: review some at the review desk, or use the most suspicious ones.",
                 icon=":material/rate_review:")
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(sample.evidence.y):,} training examples."
@@ -66,15 +66,15 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
         f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"
         f"{f' --folds {FOLDS}' if out_of_fold else ''}"))
     downloads.file_button("Changed labels (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decided)),
-                          "changes.csv", "text/csv", "changes", help="What the command above reads.")
+                          "changes.csv", "text/csv", "changes", help="Input of the command above.")
 
 
 def _out_of_fold(sample: NoisyData) -> bool:
     """Whether accuracy is measured on held-out parts: where there are no test examples, or as chosen."""
     ways = list(MEASURED) if len(sample.y_test) else [HELD_OUT]
     return segments("measure", "Measured on", ways, ways[0], MEASURED.get, help=(
-        "Test examples are verified ones that no model was trained on. Without them each part of all examples is left "
-        "out in turn, and both models are judged on its corrected labels.")) == HELD_OUT
+        "Test examples are verified ones that no model was trained on. Without them, each fold of the examples is "
+        "held out in turn, and both models are evaluated on its corrected labels.")) == HELD_OUT
 
 
 def _ask(request: OfTraining) -> None:

@@ -26,8 +26,8 @@ from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 SHOWN, LISTED, LONGEST = 12, 200, 80
 NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
                "then near 0, and methods based on that gradient miss it, because they answer another question. "
-               "This ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
-OF_PROMPTS = ("The score compares the tokens of a prompt with those that speak for the response; it implies no "
+               "This ranking uses the features that support the prediction; it implies no specification (B, P, T).")
+OF_PROMPTS = ("The score compares the tokens of a prompt with those that support the response; it implies no "
               "specification (B, P, T).")
 
 
@@ -43,7 +43,7 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
     if not wrong:
         own = "Drag a picture" if sampled.dataset.image_shape is not None else "Type a record"
         own = "Choose" if data.is_table(sampled) else f"{own} that it gets wrong, or choose"
-        st.info(f"The model gets no held-out example wrong. {own} other data.", icon=":material/check:")
+        st.info(f"The model misclassifies no held-out example. {own} other data.", icon=":material/check:")
         return ()
     frame = data.table(sampled, wrong[:LISTED])
     glossary.caption(f"{len(wrong):,} of {len(sampled.problem.queries):,} held-out examples are misclassified, in "
@@ -64,7 +64,7 @@ def own(sampled: SampledProblem) -> dict[str, tuple]:
     if sampled.dataset.image_shape is None:
         return {}
     with st.expander("Drag a picture instead"):
-        file = st.file_uploader("A picture that the model gets wrong", type=["png", "jpg", "jpeg", "webp", "bmp"],
+        file = st.file_uploader("A picture that the model misclassifies", type=["png", "jpg", "jpeg", "webp", "bmp"],
                                 key="poison:picture")
         if file is None:
             return {}
@@ -165,13 +165,13 @@ def _shared(sampled: SampledProblem, rows: np.ndarray, label: int) -> None:
         said += [f"{column} = {value[:LONGEST]}" for column, value in poisons.common_columns(
             sampled, frame, rows, label)[:10]]
     if not said:
-        glossary.caption(f"The suspects share no pixel, value or word that sets them apart from {rest}.")
+        glossary.caption(f"The suspects share no pixel, value or word that distinguishes them from {rest}.")
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if address:
             st.html(f'<img class="wf-picture" src="{address}" width="96" height="96" alt="The mean of the suspects; '
                     'their common pixels are orange">', width="content")
-        glossary.markdown(plain(f"The suspects share {' and '.join(said)}, which sets them apart from {rest}."))
+        glossary.markdown(plain(f"The suspects share {' and '.join(said)}, which distinguishes them from {rest}."))
 
 
 def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fields: dict, taught: Taught) -> None:

@@ -25,7 +25,7 @@ def opened() -> Job | None:
 def _finished(text: str) -> Job:
     job = desk().jobs.queue.get(text)
     if job is None:
-        raise InvalidInput("there is no such run here; it was deleted, or belongs to another machine.")
+        raise InvalidInput("this run does not exist here; it was deleted, or belongs to another machine.")
     if job.state != "done" or not desk().jobs.store.has(job.id):
         raise InvalidInput("this run has no result to show; see its state below.")
     return job

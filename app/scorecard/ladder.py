@@ -30,8 +30,8 @@ RUNGS = {SCORE: "the score", "seed": "training seed of the models", "question": 
 def show(chosen: ScorecardChoice) -> None:
     """Whose LDS, and the ladder once it is measured."""
     st.subheader("Why is my LDS low?", anchor="lds-ladder")
-    glossary.caption("One thing is changed at a time, from the score to the models that it is compared with; every bar "
-                     "is measured on the same subsets.")
+    glossary.caption("One factor changes at a time, from the score to the models that it is compared "
+                     "with; all bars are measured on the same subsets.")
     names = [name for name in card_methods(chosen.source.problem_class) if _scoring(name, chosen) is not None]
     name = pick(METHOD, "Method", names, "gradsim", lambda one: card_method(one).title)
     request = of_choice(chosen, name)

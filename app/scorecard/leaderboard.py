@@ -27,8 +27,8 @@ TWO_DIGITS = ("agreement", "lds", "lds_other", "recall", "mrr")
 def show(chosen: ScorecardChoice) -> None:
     """Which board, its columns, agreement with every question, and where the numbers are from."""
     st.subheader("Leaderboard", anchor=NAME)
-    glossary.caption("Every available method, compared with the exact answer to its own question and to the others. "
-                     "Each column is a question too.")
+    glossary.caption("Every available method, compared with the exact answers to its own question and "
+                     "to other questions. Each column is a question.")
     presets = published.EXPERIMENTS[NAME].presets
     there = [name for name in presets if published.reproduction(NAME, name) is not None]
     there = [name for name in there if not presets[name].is_quick_check] or there

@@ -38,8 +38,8 @@ def offer(chosen: ScorecardChoice, request: ScorecardRequest) -> None:
               args=(desk().start, request), disabled=bool(chosen.source.no_training))
     job_panel.untrained(chosen.source)
     if chosen.scores:
-        glossary.markdown(f"Scores of other programs: {_external(chosen)}. They can be measured once this scorecard is "
-                          "there.")
+        glossary.markdown(f"Scores of other programs: {_external(chosen)}. They can be measured once this "
+                          "scorecard is computed.")
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
     with st.container(key="wf-card-benchmarks"):
@@ -65,8 +65,8 @@ def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     if request is None:
         glossary.caption("Scores imported on [Compare](compare) are measured here too.")
         return table
-    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model without "
-                      "some examples can measure them; the others train models for which there are no such scores.")
+    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model "
+                      "on subsets can measure them; the others train models that these scores do not cover.")
     answer = card_data.card(chosen, request)
     if answer is None:
         st.button("Measure the scores of other programs", icon=":material/play_arrow:", key="card:external",
@@ -150,7 +150,7 @@ def _said(benchmark: Benchmark, own: pd.DataFrame, measure: str, behavior: str) 
 def _dots(title: str, measure: str, own: pd.DataFrame, reference: pd.DataFrame) -> None:
     """reference: the row of another seed's exact answer; empty where it was not measured."""
     if own.empty:
-        st.info("Nothing could be measured: no query was predicted as the label of the mark.")
+        st.info("Nothing could be measured: no query was predicted as the label associated with the mark.")
         return
     half = own["ci95"].fillna(0.0)
     frame = own.assign(low=own["mean"] - half, high=own["mean"] + half)
@@ -167,7 +167,7 @@ def ceiling_sentence(row: pd.Series) -> str:
     """What the dashed line is: measured between seeds, or 1 where there is one optimum."""
     if math.isnan(row["seed_sd"]) and row["mean"] == 1.0 and row["ci95"] == 0.0:
         return "1.00, because training ends at one optimum, so that another seed gives the same answer."
-    return f"{card.counted(row)} It is no bound: a mean over many seeds can be above it."
+    return f"{card.counted(row)} It is not an upper bound: a mean over many seeds can exceed it."
 
 
 def _counts(own: pd.DataFrame) -> str:

@@ -84,8 +84,8 @@ def retrain(problem: Problem, members: np.ndarray, options: Options | None = Non
     Raises `InvalidInput` where members do not fit the candidates, and as `retrain_members` does.
     """
     if members.ndim != 2 or members.shape[1] != len(problem.candidates):
-        raise InvalidInput(f"The subsets have shape {members.shape} for {len(problem.candidates)} candidates; give one "
-                           "column a candidate.")
+        raise InvalidInput(f"The subsets have shape {members.shape} for {len(problem.candidates)} candidates; give "
+                           "one column per candidate.")
     return retrain_members(problem, with_the_rest(problem, members), options, behaviors, protocol)
 
 

@@ -144,7 +144,7 @@ class LadderRequest(OfCandidates[Ladder]):
             yield (f"{row.rung}: left out. {row.note}" if row.note else
                    f"{row.rung}: LDS {with_half(row.lds, row.ci95)}, {with_half(row.bar, row.bar_ci95)} of it here "
                    f"({row.measured})")
-        yield f"The draw of the subsets adds ± {answer.subsets:.2f} to the first."
+        yield f"Sampling the subsets adds ± {answer.subsets:.2f} to the first."
 
 
 def steps(scoring: Scoring, behavior: str, problem: Problem) -> list[tuple[str, Scoring]]:

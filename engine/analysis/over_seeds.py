@@ -201,7 +201,7 @@ def _over_seeds(single: Sequence[Scores], process: Seeded, seed: int, rows: Sequ
 
 
 def mean_of(single: Sequence[Scores], process: Seeded) -> Scores:
-    """The scores of the expectation, from those of its runs, two at least. process: of the first of them."""
+    """The scores of the expectation, from those of its runs, at least two. process: of the first of them."""
     first, values = single[0], np.stack([one.values for one in single])
     of_all = process.model_copy(update={"seeds": len(single)}).model_dump()
     scoring = Scoring.of(first.scoring.behavior, first.scoring.intervention, of_all)

@@ -67,7 +67,7 @@ class TwoStageRequest(OfCandidates[TwoStage]):
                                 )] = "gradsim"
     shortlist: Annotated[Count, Field(ge=1, description="Candidates on a query's shortlist.")] = 50
     top: Annotated[Count, Field(ge=1, description="Of them, the top whose recall is measured.")] = 10
-    complement: Annotated[Count, Field(ge=1, description="Random candidates from outside of all shortlists.")] = 50
+    complement: Annotated[Count, Field(ge=1, description="Random candidates from outside all shortlists.")] = 50
     seed: Annotated[Seed, Field(description="Seed of the random candidates.")] = 0
 
     def title(self, problem: str) -> str:
@@ -83,8 +83,8 @@ class TwoStageRequest(OfCandidates[TwoStage]):
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> TwoStage:
         if not defined(self.first, type(problem)):
-            raise InvalidInput(f"The method `{self.first}` is not defined for {problem.noun}; choose another first "
-                               "one.")
+            raise InvalidInput(f"The method `{self.first}` is not defined for {problem.noun}; "
+                               "choose another method.")
         if not self.top <= self.shortlist <= len(problem.candidates):
             raise InvalidInput(f"A shortlist of {self.shortlist:,} does not fit a top of {self.top:,} out of "
                                f"{len(problem.candidates):,} candidates; give numbers that grow in this order.")

@@ -138,6 +138,6 @@ def disk_errors(what: str) -> Iterator[None]:
             raise StoreError(f"The disk is full, so {what} was not written; "
                              "free some space and repeat the run.") from error
         if isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise StoreError(f"The folder for {what} does not exist; create it or choose another place.") from error
+            raise StoreError(f"The folder for {what} does not exist; create it or choose another folder.") from error
         raise StoreError(f"{capital(what)} cannot be written ({error.strerror or error}); "
-                         "choose another place or change its permissions.") from error
+                         "choose another folder or change its permissions.") from error

@@ -41,4 +41,4 @@ def require_room(more: int = 0, home: Path | None = None) -> None:
         return
     if used(home or home_folder()) + more > most:
         raise StoreError(f"Your folder on this server is full ({spell_bytes(int(most))}); delete results on Runs, "
-                         "saved views or kept scores that you no longer need, and try again.")
+                         "saved views or stored scores that you no longer need, and try again.")

@@ -101,7 +101,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise InvalidInput(f"holds {text}, which is not a number that JSON knows; give a finite one.")
+    raise InvalidInput(f"holds {text}, which is not a valid JSON number; give a finite one.")
 
 
 def _float(text: str) -> float:
@@ -116,7 +116,7 @@ def _int(text: str) -> int:
 
 
 def _too_deep() -> str:
-    return f"is JSON that nests lists or objects more than {MOST_DEPTH} deep; write it flatter."
+    return f"is JSON that nests lists or objects more than {MOST_DEPTH} deep; flatten it."
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)

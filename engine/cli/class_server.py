@@ -26,7 +26,7 @@ def open_to_class(address: str, port: int, environment: MutableMapping[str, str]
         raise InvalidInput(f"A class joins without signing in; start the server without {SIGN_IN}.")
     host = _own_address() if address == AUTO else address.strip()
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", host):
-        raise InvalidInput(f"`{address}` is no address of this machine; give a name or an IPv4 address such as "
+        raise InvalidInput(f"`{address}` is not an address of this machine; give a name or an IPv4 address such as "
                            "192.168.1.20, without http:// and port.")
     code = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
     environment[CODE], environment[ADDRESS] = code, f"http://{host}:{port}"

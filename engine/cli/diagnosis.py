@@ -39,7 +39,7 @@ def _devices() -> list[tuple[str, str]]:
 def _models() -> list[tuple[str, str]]:
     named = os.environ.get(MODELS_FOLDER, "").strip()
     if not named:
-        return [(MODELS_FOLDER, "is not set; let it name a folder of local language models.")]
+        return [(MODELS_FOLDER, "is not set; set it to a folder of local language models.")]
     folder = Path(named).expanduser()
     if not folder.is_dir():
         return [(MODELS_FOLDER, f"names `{named}`, which is not a folder; correct it.")]

@@ -51,7 +51,7 @@ def influence(
 
 def compare(
     data: Data,
-    specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}, two at least.',
+    specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}, at least two.',
                                         metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Agreement to write: a row for each pair and metric.", metavar="CSV")],
     scores: ScoreFiles = None,

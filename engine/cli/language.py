@@ -135,11 +135,11 @@ def _delete(given: list[str]) -> None:
 def _digest(given: str, known: list[str]) -> str:
     """The whole digest of what was typed, at least eight digits of it."""
     if len(given) < 8:
-        raise InvalidInput(f"`{given}` is too short to name a training; give eight digits of a digest at least.")
+        raise InvalidInput(f"`{given}` is too short to name a training; give at least eight digits of a digest.")
     named = [digest for digest in known if digest.startswith(given)]
     if len(named) != 1:
         raise InvalidInput(f"`{given}` names {'no' if not named else 'more than one'} training; give a digest that "
-                           "`caches` lists, eight digits at least.")
+                           "`caches` lists, with at least eight digits.")
     return named[0]
 
 

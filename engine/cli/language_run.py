@@ -68,7 +68,7 @@ def read_run(text: str) -> AttributionRequest:
     data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
                       "copy it from the page, quotes included")
     if not isinstance(data, dict):
-        raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
+        raise InvalidInput("--run is not a JSON object; write {\"model\": …, \"task\": …}.")
     return request_of(data)
 
 
@@ -85,7 +85,7 @@ def request_of(data: Mapping[str, Any]) -> AttributionRequest:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise InvalidInput(f"`seed` is {str(seed)[:40]}; give a whole number from 0 to {LARGEST_SEED:,}.")
     if not isinstance(explained, list):
-        raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
+        raise InvalidInput("`asked` is not a list; give the records to explain, each with a prompt and a response.")
     return AttributionRequest(setting=Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed=seed,
                               explained=tuple(Record.parse(item) for item in explained))
 

@@ -42,7 +42,7 @@ class SearchedData(OwnData):
             raise InvalidInput("No data are given; give --data with your own data, or --source.")
         given = parse_source(self.source) if self.source else {}
         if not isinstance(given, dict):
-            raise InvalidInput("--source is no JSON object; write {\"dataset\": …, \"model\": …}.")
+            raise InvalidInput("--source is not a JSON object; write {\"dataset\": …, \"model\": …}.")
         if self.trust_labels_in_doubt:
             given = {**given, "trusted_from": IN_DOUBT}
         reading = self.fields
@@ -58,7 +58,7 @@ def noisy_labels(
                                       metavar="CSV")],
     scores: Annotated[list[Path] | None, typer.Option(help="Scores of another program, one for each label, ranked "
                                                            "beside the methods, or predicted probabilities, one "
-                                                           "column a class; repeat it for several.",
+                                                           "column per class; repeat it for several.",
                                                       metavar="PATH")] = None,
     sign: Annotated[str, typer.Option(help="Sign of --scores: plus if a larger score means a more likely wrong label, "
                                            "minus if a smaller one does, or auto (by the consensus of the methods)."
@@ -114,7 +114,7 @@ def _with_external(noisy: NoisyData, scored: Scored, theirs: Mapping[str, Extern
             raise InvalidInput(f"{name}: {direction.sentence} Give --sign plus, or --sign minus.")
         settings.append(external.settings_of(held, name, direction.sign if sign == "auto" else sign, direction))
         external_scores.keep(held)
-        print(f"{name}: {direction.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as you said.")
+        print(f"{name}: {direction.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as given.")
     return external.with_external(scored, noisy, settings)
 
 
@@ -160,7 +160,7 @@ def what_if_labels(
     noisy = draw_cached(chosen)
     removed, relabelled = consequences({decision.row: decision for decision in listed.decisions(noisy)})
     if not removed and not relabelled:
-        raise InvalidInput(f"`{changes}` changes nothing: no label in it is wrong; give one at least.")
+        raise InvalidInput(f"`{changes}` changes nothing: it marks no label as wrong; mark at least one.")
     training = RetrainingRequest(source=chosen, removed=tuple(removed), relabelled=relabelled)
     out_of_fold = folds is not None or not len(noisy.y_test)
     request = (CrossValidationRequest(training=training, folds=folds or FOLDS, seeds=seeds) if out_of_fold else

@@ -98,7 +98,7 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     verdicts = dict(read_columns(changes, "record", "verdict"))
     known = (*VERDICTS.values(), CORRECTED)
     if unknown := set(verdicts.values()) - set(known):
-        raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(known)}.")
+        raise InvalidInput(f"`{min(unknown)[:40]}` is not a verdict; use {', '.join(known)}.")
     changed = {int(index) for index, verdict in verdicts.items() if verdict == CORRECTED}
     answers = dict(read_columns(changes, "record", "answer")) if changed else {}
     mended = [corrected(record, answers[str(row)]) if row in changed else record

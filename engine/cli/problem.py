@@ -79,12 +79,12 @@ class Inputs:
 
 def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
     if path.suffix.lower() != ".npz":
-        raise InvalidInput(f"The training data are an npz, and `{path.name}` is none; save the new candidates as an "
+        raise InvalidInput(f"The training data are an npz, but `{path.name}` is not; save the new candidates as an "
                            "npz with x (o, d) and y (o,).")
     x, y = read_arrays(path)
     if x.shape[1] != (features := problem.x[0].numel() - problem.intercept):
-        raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features a row, and `x_train` has {features:,}; give the "
-                           "same.")
+        raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features per row, and `x_train` has {features:,}; give "
+                           "the same.")
     return problem.with_outside(x if problem.linear else x.reshape(len(x), *problem.x.shape[1:]), y), row_names(len(y))
 
 

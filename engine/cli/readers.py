@@ -68,7 +68,7 @@ def read_rows(
     scores = ranking.scored if query is None else ranking.trusted[[query]]
     known = int((~np.isnan(scores)).any(0).sum())
     if (top or 0) > known:
-        raise InvalidInput(f"--top asks for {top:,}, but {known:,} candidates have a score; ask for fewer.")
+        raise InvalidInput(f"--top is {top:,}, but only {known:,} candidates have a score; give a smaller number.")
     return sorted(int(row) for row in ranking.candidates[order_of(scores)[:top]])
 
 
@@ -80,7 +80,7 @@ def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles 
 
 
 def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[list[Path] | None, typer.Option(
-        help="A picture that is no query yet, read at the size of the training pictures; repeat it for several.",
+        help="A picture that is not a query, read at the size of the training pictures; repeat it for several.",
         metavar="FILE")] = None) -> tuple[tuple[float, ...], ...]:
     """Values of pictures in files, as the model takes them."""
     from engine.data.pixels import as_input
@@ -89,7 +89,7 @@ def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[
 
 
 def read_records(inputs: Inputs, fields: Mapping[str, Any], record: Annotated[Path | None, typer.Option(
-        help="JSONL of records with a wrong response, which are no queries yet.", metavar="JSONL")] = None
+        help="JSONL of records with a wrong response that are not queries.", metavar="JSONL")] = None
         ) -> tuple[Record, ...]:
     """The records of a file."""
     return read_jsonl(record) if record else ()
@@ -100,7 +100,7 @@ def read_named(inputs: Inputs, fields: Mapping[str, Any], specs: Annotated[Path 
         ) -> dict[str, Scoring | Scores]:
     """Specifications and scores by name, specifications first."""
     if specs is None and not scores:
-        raise InvalidInput("Nothing is given to work on; give --specs, --scores or both.")
+        raise InvalidInput("There is no input; give --specs, --scores or both.")
     specifications = read_specs(specs, least=1) if specs else {}
     return {**specifications, **read_scores(scores or (), inputs.problem, beside=specifications)}
 

@@ -52,7 +52,7 @@ class ReadingOptions:
                                           "other ones are left out (default: both).", metavar="SPLIT")] = ""
     embeddings: Annotated[Path | None, _option(
         help="Embeddings that are the features of pictures or a table: npy (n, d) in their order, npz with embeddings "
-             "and names, or a table with a column of lists, or a number a column.", metavar="NPY")] = None
+             "and names, or a table with a column of lists, or one number per column.", metavar="NPY")] = None
     turns: Turns = "last"
     answer_pattern: AnswerPattern = ""
     explanation_pattern: ExplanationPattern = ""
@@ -146,7 +146,7 @@ def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     if len(dict(pairs)) < len(pairs):
         raise InvalidInput(f"`{path}` names the same `{first}` twice; keep one of them.")
     if not pairs:
-        raise InvalidInput(f"`{path}` has no rows; give one at least.")
+        raise InvalidInput(f"`{path}` has no rows; give at least one.")
     return pairs
 
 
@@ -156,4 +156,4 @@ def _text(path: Path, noun: str, table: bool = False) -> str:
     try:
         return (plain(content)[0] if table else content).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput(f"`{path}` is not plain UTF-8 text; save it so.") from None
+        raise InvalidInput(f"`{path}` is not plain UTF-8 text; save it as UTF-8.") from None

@@ -166,7 +166,7 @@ def _labels(name: str, values: Any, features: np.ndarray) -> np.ndarray:
     labels = _whole(name, values)
     if len(labels) != len(features):
         raise InvalidInput(f"`{name}` has {len(labels):,} labels but `x{name[1:]}` has {len(features):,} rows; "
-                           "give one label a row.")
+                           "give one label per row.")
     if labels.min() < 0:
         raise InvalidInput(f"`{name}` has the negative label {labels.min()}; number the classes from 0.")
     return labels

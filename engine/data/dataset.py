@@ -79,7 +79,7 @@ class Dataset:
         for split in SPLITS:
             if len(self._raw(split)) != len(self.labels(split)):
                 raise InvalidInput(f"The {split} split has {len(self._raw(split)):,} examples but "
-                                   f"{len(self.labels(split)):,} labels; give one label an example.")
+                                   f"{len(self.labels(split)):,} labels; give one label per example.")
         for array in (self.raw_train, self.y_train, self.raw_test, self.y_test, self.candidates, self.flags,
                       self.test_flags):
             if array is not None:

@@ -44,8 +44,8 @@ class Embeddings:
         import pandas as pd
 
         if not self.names and len(self.rows) != len(examples):
-            raise InvalidInput(f"There are {len(self.rows):,} embeddings for {len(examples):,} examples; give one row "
-                               f"an example in their order, or an npz that also has their `{NAMES}`.")
+            raise InvalidInput(f"There are {len(self.rows):,} embeddings for {len(examples):,} examples; give one "
+                               f"row per example in their order, or an npz that also has their `{NAMES}`.")
         row_of = {name: row for row, name in enumerate(self.names or examples)}
         if missing := [name for name in examples if name not in row_of]:
             raise InvalidInput(f"`{missing[0][:80]}` has no embedding; `{NAMES}` has to hold every example as the "
@@ -86,9 +86,9 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> Embeddings:
         raise InvalidInput("The embeddings cannot be read as a plain array of numbers; save them again with "
                            "numpy.save or numpy.savez.") from None
     if rows.ndim != 2 or not rows.size:
-        raise InvalidInput(f"The embeddings have the shape {rows.shape}; give one row of numbers an example.")
+        raise InvalidInput(f"The embeddings have the shape {rows.shape}; give one row of numbers per example.")
     if names and len(names) != len(rows):
-        raise InvalidInput(f"There are {len(names):,} `{NAMES}` for {len(rows):,} embeddings; give one a row.")
+        raise InvalidInput(f"There are {len(names):,} `{NAMES}` for {len(rows):,} embeddings; give one per row.")
     if len(set(names)) < len(names):
         raise InvalidInput(f"The `{NAMES}` of the embeddings have two rows of one name; give every row its own.")
     return Embeddings(rows, names)
@@ -159,9 +159,9 @@ def _of_table(frame: pd.DataFrame) -> bytes:
         rows = np.stack([np.asarray(row, dtype=np.float64) for row in numbers[lists[0]]]) if lists else (
             numbers.to_numpy(dtype=np.float64))
     except (ValueError, TypeError):
-        raise InvalidInput("The table of embeddings holds something else than numbers of one length a row; give a "
-                           "column of lists of numbers, or one number a column, and if you like the names of the "
-                           f"examples in a column `{columns.NAMES[0]}`.") from None
+        raise InvalidInput("The table of embeddings must hold numbers, equally many in each row; give a column of "
+                           "lists of numbers, or one number per column, and optionally the names of the examples in "
+                           f"a column `{columns.NAMES[0]}`.") from None
     arrays: dict[str, Any] = {ROWS: rows}
     if named is not None:
         arrays[NAMES] = np.array([str(one) for one in frame[named]])

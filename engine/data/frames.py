@@ -161,7 +161,7 @@ def _json(content: bytes, max_bytes: int) -> ReadTable:
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidInput("Some rows of the table are not objects; write one object per row.")
     if len(rows) == 1 and any(isinstance(value, (list, dict)) for value in rows[0].values()):
-        raise InvalidInput("The table is one object; write a list of objects, one a row, for instance with pandas' "
+        raise InvalidInput("The table is one object; write a list of objects, one per row, for instance with pandas' "
                            "`to_json(orient=\"records\")`.")
     return ReadTable(pd.DataFrame(rows))
 

@@ -101,7 +101,7 @@ def load_image_folder(source: ZipSource, *, name: str = "image_folder", title: s
     stratified by class and fixed by `seed`. Pictures are turned upright, resized to size × size and held as uint8
     (`engine.data.pixels`); a feature is a pixel / 255. `Dataset.left_out` lists files that are not read, with why;
     `Dataset.said` what was decided. A file `wrong_labels.txt` in the root may list the pictures whose label is known
-    to be wrong, one path a line.
+    to be wrong, one path per line.
     Raises MissingData if there is no such path; InvalidInput for fewer than two classes, too many or too large
     pictures, or a zip that is damaged or reaches outside of itself.
     """
@@ -207,7 +207,7 @@ def _known_flags(tree: Tree, start: str, layout: FolderLayout, own: tuple[tuple[
     try:
         text = tree.read(start + WRONG_LABELS).decode("utf-8-sig")
     except ValueError:
-        raise InvalidInput(f"`{WRONG_LABELS}` cannot be read; save it as plain UTF-8 text, one path a line.") from None
+        raise InvalidInput(f"`{WRONG_LABELS}` cannot be read; save it as UTF-8 text, one path per line.") from None
     listed = {normalize("NFC", line.strip().replace("\\", "/")).removeprefix("./") for line in text.splitlines()}
     unknown = sorted(listed - {""} - {*own[0], *own[1], *(file for file, _ in layout.left_out)})
     if unknown:

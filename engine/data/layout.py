@@ -110,8 +110,8 @@ def by_folders(files: Sequence[str]) -> FolderLayout:
     parts = {file: tuple(name for name, _ in groupby(PurePosixPath(file).parts[:-1])) for file in files}
     level = split_level(parts.values())
     if level is None and (pair := _unclear(parts.values())):
-        raise InvalidInput(f"`{pair[0]}` and `{pair[1]}` hold folders of the same names, so that they are no classes, "
-                           f"and `{pair[1]}` is no name of a split; call it `test`, or take it out.")
+        raise InvalidInput(f"`{pair[0]}` and `{pair[1]}` contain folders of the same names, so they "
+                           f"are not classes, and `{pair[1]}` does not name a split; call it `test`, or remove it.")
     if level is None and all(map(split_of, tops := {own[0] for own in parts.values() if own})) and len(tops) > 1:
         return FolderLayout((), tuple((file, "in no class folder") for file in files))
     rows, left_out = [], []

@@ -74,13 +74,13 @@ def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "",
         return _of_npz(path, dataset)
     if suffix in READERS:
         if origin is None or origin.suffix.lower() not in READERS:
-            raise InvalidInput(f"`{path.name}` is a table, and the training data are none; give a file or folder in "
-                               "the form of the training data.")
+            raise InvalidInput(f"`{path.name}` is a table, but the training data are not; give a file or "
+                               "folder in the format of the training data.")
         x, labels, names = rows_beside(path, origin, dataset.features("train"), label)
         return NewExamples(x, _numbers(labels, names, dataset), names)
     if dataset.image_shape is None:
-        raise InvalidInput(f"`{path.name}` is no npz or table, and the training data are no pictures; give a file in "
-                           "the form of the training data.")
+        raise InvalidInput(f"`{path.name}` is not an npz or a table, and the training data are not pictures; give a "
+                           "file in the format of the training data.")
     if path.is_dir():
         return _of_pictures(of_folder(path, MOST), dataset, _surveyed(origin))
     with open_zip(path, "zip", MAX_BYTES) as archive:
@@ -124,7 +124,7 @@ def of_records(records: Sequence[Record], dataset: Dataset, named: str = "") -> 
 def _of_npz(path: Path, dataset: Dataset) -> NewExamples:
     x, y = read_arrays(path)
     if x.shape[1] != dataset.n_features:
-        raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features a row, and the training examples have "
+        raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features per row, and the training examples have "
                            f"{dataset.n_features:,}; give the same.")
     return NewExamples(x, y, row_names(len(y)))
 

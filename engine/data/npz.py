@@ -82,5 +82,5 @@ def entries(archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str = "biu
     if dtype.kind not in kinds:
         raise InvalidInput(f"`{key}` has the type {dtype}; save it as numbers.")
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != rest:
-        raise InvalidInput(f"`{key}` in the {NOUN} is not as long as it says; save it again with numpy.savez.")
+        raise InvalidInput(f"`{key}` in the {NOUN} does not have its declared length; save it again with numpy.savez.")
     return math.prod(shape)

@@ -51,7 +51,7 @@ class Survey:
             sentences.append(f"{_count(self.deep)} more than eight bits a channel: {self.low:,.6g} is read as black "
                              f"and {self.high:,.6g} as white.")
         if self.clear:
-            sentences.append(f"Transparent pictures are put on {'white' if self.paper else 'black'} paper.")
+            sentences.append(f"Transparent pictures get a {'white' if self.paper else 'black'} background.")
         if self.framed:
             sentences.append(f"{_count(self.framed)} several frames, of which the first is read.")
         return tuple(sentences)

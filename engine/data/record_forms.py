@@ -151,7 +151,7 @@ def _turns(talk: Sequence[Any]) -> list[Exchange]:
     said, pairs = list[tuple[str, str]](), list[Exchange]()
     for one in talk:
         if not isinstance(one, Mapping):
-            raise InvalidInput("a message is no object; write {\"role\": …, \"content\": …}.")
+            raise InvalidInput("a message is not an object; write {\"role\": …, \"content\": …}.")
         role = str(one.get("role", one.get("from", "")))
         speaker = ROLES.get(role.casefold())
         if speaker is None:

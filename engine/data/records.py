@@ -26,7 +26,7 @@ SPANS = ("answer", "explanation")
 
 def _span(span: tuple[int, int]) -> tuple[int, int]:
     if not 0 <= span[0] < span[1]:
-        raise ValueError(f"[{span[0]}, {span[1]}] is no span of characters; give its start and its end")
+        raise ValueError(f"[{span[0]}, {span[1]}] is not a span of characters; give its start and its end")
     return span
 
 
@@ -57,7 +57,8 @@ class Record(Sparse):
     @model_validator(mode="after")
     def _inside(self) -> Record:
         if not self.response.strip():
-            raise InvalidInput(f"The response of record `{self.id}` is empty; give the text that the model should say.")
+            raise InvalidInput(f"The response of record `{self.id}` is empty; give the text that the model should "
+                               "write.")
         for name, (_, end) in self.spans.items():
             if name not in SPANS:
                 raise InvalidInput(f"Record `{self.id}` has a span `{name}`; the spans are {' and '.join(SPANS)}.")
@@ -82,7 +83,7 @@ def with_answer(record: Record, answer: str) -> Record:
     """The record with another stated answer; what explains it stays as it is. Raises `InvalidInput` for a record that
     states none, and for an answer that is none of its choices."""
     if "answer" not in record.spans or answer not in record.choices:
-        raise InvalidInput(f"`{answer[:40]}` is no answer of record `{record.id[:40]}`; give one of its choices.")
+        raise InvalidInput(f"`{answer[:40]}` is not an answer of record `{record.id[:40]}`; give one of its choices.")
     start, end = record.spans["answer"]
 
     def moved(at: int) -> int:
@@ -102,7 +103,7 @@ def with_response(record: Record, response: str) -> Record:
     states none of the choices of a record that states an answer.
     """
     if response.strip() == record.response.strip():
-        raise InvalidInput("The right response is the given one; write another, or say that it is fine.")
+        raise InvalidInput("The right response is the given one; write another, or mark the response as fine.")
     steps = SequenceMatcher(None, record.response, response, autojunk=False).get_opcodes()
     spans = {name: (_moved(steps, start, False), _moved(steps, end, True))
              for name, (start, end) in record.spans.items()}
@@ -184,7 +185,7 @@ def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
     """The records of the content of such a file."""
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"[") or start.partition(b"\n")[0].strip() == b"{":
-        data = _listed(parse_json(content, name, "write a list of objects, or one object a line"), name)
+        data = _listed(parse_json(content, name, "write a list of objects, or one object per line"), name)
         read = _records("Record", enumerate(data, 1), turns, len(data))
     else:
         read = parse_lines(split_lines(content, name), turns)
@@ -197,8 +198,8 @@ def _listed(data: Any, name: str) -> list[Any]:
         return [data]
     lists = [data] if isinstance(data, list) else [value for value in data.values() if isinstance(value, list)]
     if len(lists) != 1:
-        raise InvalidInput(f"{name} is one object with {len(lists)} lists; write a list of records, or one record a "
-                           "line.")
+        raise InvalidInput(f"{name} is one object with {len(lists)} lists; write a list of records, or one "
+                           "record per line.")
     return lists[0]
 
 
@@ -256,14 +257,14 @@ def _records(noun: str, items: Iterable[tuple[int, Any]], turns: Turns, total: i
         if not count % REPORTED:
             report(count / total)
         if not isinstance(data, Mapping):
-            raise InvalidInput(f"{noun} {number} is no object; write {{\"prompt\": …, \"response\": …}}.")
+            raise InvalidInput(f"{noun} {number} is not an object; write {{\"prompt\": …, \"response\": …}}.")
         try:
             for one in (data,) if is_record(data) else records_of(data, turns):
                 records.append(Record.parse({"id": str(number), **one}))
         except InvalidInput as error:
             raise InvalidInput(f"{noun} {number}: {error}") from None
     if not records:
-        raise InvalidInput("There are no records in the file; write one JSON object a line.")
+        raise InvalidInput("There are no records in the file; write one JSON object per line.")
     return tuple(records)
 
 
@@ -280,7 +281,7 @@ def marked(record: Record, rules: Mapping[str, str]) -> Record:
         try:
             fits = list(re.finditer(pattern, record.response, re.DOTALL | re.MULTILINE))
         except re.error as error:
-            raise InvalidInput(f"`{pattern[:60]}` is no regular expression ({error}); correct it.") from None
+            raise InvalidInput(f"`{pattern[:60]}` is not a regular expression ({error}); correct it.") from None
         if fits and name not in spans:
             start, end = fits[-1].span(1 if fits[-1].re.groups else 0)
             spans |= {name: (start, end)} if end > start else {}

@@ -137,11 +137,11 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     frame = read.frame
     column, how = columns.label_column(frame, label)
     if not len(frame):
-        raise InvalidInput("The table has no rows below the names of its columns; give one row an example.")
+        raise InvalidInput("The table has no rows below the names of its columns; give one row per example.")
     if frame[column].map(lambda value: isinstance(value, (list, dict, bytes, np.ndarray))).any() or (
             frame[column].map(lambda value: str(value).strip()[:1] + str(value).strip()[-1:] == "[]").all()):
-        raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, no labels; write one text or "
-                                    "number a row, or choose another column.", frame)
+        raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, no labels; write one "
+                                    "text or number per row, or choose another column.", frame)
     if empty := int((frame[column].isna() | frame[column].map(_label).eq("")).sum()):
         words = ", or says `NA`, `None` or the like," if path.suffix.lower() in (".csv", ".tsv") else ""
         raise columns.UnclearLabels(f"The column `{column[:60]}` is empty{words} in {empty:,} of {len(frame):,} rows; "

@@ -71,5 +71,5 @@ def parse_trusted(text: str) -> dict[str, str]:
             raise InvalidInput(f"The list of verified examples gives `{file[:80]}` two classes; keep one of them.")
         trusted.pop("", None)
     if not trusted:
-        raise InvalidInput("The list of verified examples is empty; give one file a line.")
+        raise InvalidInput("The list of verified examples is empty; give one file per line.")
     return trusted

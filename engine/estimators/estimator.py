@@ -122,7 +122,7 @@ class Estimator:
         if process not in processes:
             fits = " or ".join(f"`{name}`" for name in processes)
             if not fits:
-                return f"The estimator `{self.name}` has nothing to say of this kind of model; use {self._other}."
+                return f"The estimator `{self.name}` is not defined for this kind of model; use {self._other}."
             exact = "" if self.exact else ", or use `exact`"
             return f"The estimator `{self.name}` does not target `{process}`; use it with {fits}{exact}."
         if specification.intervention.kind in self.unfit_interventions:

@@ -24,7 +24,7 @@ def length(problem: Problem, process: OneStep, candidates: Tensor, options: Opti
 GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
                           "The length of the training example's gradient, the same for every query.",
                           routes={"one_step": closed_form(length)}, needs=("gradients",), implies=False, cost=GRADIENTS,
-                          named=(baseline("gradient_norm", "Gradient length", label="Grad. norm", asks="Which training "
-                                          "records pull hardest on the model, whatever they teach it?", undivided=(
+                          named=(baseline("gradient_norm", "Gradient length", label="Grad. norm", asks="Which "
+                                          "training records have the longest gradients?", undivided=(
                                               "A length is no sum: the gradients of two tokens can cancel, so no token "
                                               "has a share of it.")),))

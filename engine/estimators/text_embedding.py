@@ -31,7 +31,7 @@ def cosines(problem: CausalProblem, process: OneStep, candidates: Tensor, option
 
 TEXT_EMBEDDING = Estimator(
     "text_embedding", "text embeddings", False,
-    "Cosine of the texts' embeddings by an encoder that knows nothing of the model.", "Chang et al. 2024",
+    "Cosine of the texts' embeddings by an encoder independent of the model.", "Chang et al. 2024",
     routes={"one_step": closed_form(cosines)}, needs=("texts",), implies=False, cost=NOTHING,
     named=(baseline("text_embedding", "Text embeddings", "Chang et al. 2024",
                     asks="Which training records have a text like the query's?",

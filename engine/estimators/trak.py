@@ -108,7 +108,7 @@ def _checkpoints(problem: ModuleProblem, models: int, options: Options) -> list[
     """The model at its last checkpoints."""
     points = problem.checkpoints[-models:]
     if len(points) < models:
-        raise InvalidInput(f"TRAK over {models} checkpoints needs as many, and this training kept {len(points)}; train "
+        raise InvalidInput(f"TRAK needs {models} checkpoints, but this training stored {len(points)}; train "
                            "with more `checkpoints` in the recipe, or ask for `ensemble=trained`.")
     return [problem.with_network(problem.network.moved(point.theta.to(problem.theta))) for point in points]
 

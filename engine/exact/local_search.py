@@ -86,7 +86,7 @@ def _compared_with(family: InterventionFamily, process: LocalSearch) -> _Compare
     unchanged = family.objective([0], Change())
     minimum = minimise(unchanged.evaluate, family.start, iterations=process.iterations, tolerance=0.0)
     if not minimum.finite:
-        raise InvalidInput("The search without intervention left the finite numbers; use the baseline `factual`, or a "
+        raise InvalidInput("The search without intervention diverged; use the baseline `factual`, or a "
                            "damping.")
     return _Compared(minimum.theta, minimum.gradient_norm)
 

@@ -31,6 +31,6 @@ def _moved(problem: ModuleProblem, iterations: int, options: Options) -> ModuleP
     family = intervened(problem, 0.0, options)
     minimum = minimise(family.objective([0], Change()).evaluate, family.start, iterations=iterations, tolerance=0.0)
     if not minimum.finite:
-        raise InvalidInput("Refining the model left the finite numbers; train it with a smaller learning rate.")
+        raise InvalidInput("Refining the model diverged; train it with a smaller learning rate.")
     return problem.with_module(problem.network.moved(minimum.theta).module, problem.trained_examples, recipe=None,
                                build=None, dtype="float64")

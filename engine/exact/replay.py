@@ -158,8 +158,8 @@ def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, 
 
 def _finite(values: Tensor) -> Tensor:
     if not values.isfinite().all():
-        raise Undifferentiable("The derivative of this training run is too large for a number: its steps blow small "
-                               "changes up. Choose a smaller learning rate, or the process `local_response`.")
+        raise Undifferentiable("The derivative of this training run overflows: its steps amplify "
+                               "small changes. Choose a smaller learning rate, or the process `local_response`.")
     return values
 
 

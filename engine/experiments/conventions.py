@@ -38,7 +38,7 @@ for _study, _changes in {
             "most 10 iterations of CG"),
         "noisy_labels": _LABELS, "noisy_label_removal": f"{_LABELS}; every retraining has seed 0",
         "response_corruption": (
-            f"{_LANGUAGE}; RepSim is not turned round where it looks for harm; single signals stand on both sides"),
+            f"{_LANGUAGE}; RepSim's sign is not flipped when it detects harm; single signals stand on both sides"),
         "conditional_backdoor": _LANGUAGE, "backdoor_removal": _LANGUAGE,
         "language_model_quality": "adapters have dropout"}.items():
     CHANGES.add(_study, _changes)
@@ -66,7 +66,7 @@ def check(name: str, study: str, conventions: str) -> None:
     compute."""
     check_name(conventions)
     if conventions != AS_PAPER and study not in CHANGES:
-        raise InvalidInput(f"`{name}` is computed by {TITLES[AS_PAPER]} only; ask for no other reading.")
+        raise InvalidInput(f"`{name}` is computed by {TITLES[AS_PAPER]} only; omit the other reading.")
 
 
 def folder(scale: str, conventions: str) -> str:

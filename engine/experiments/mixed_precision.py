@@ -52,7 +52,7 @@ PRESETS = {"small": StudyPreset(
 def plan(payload: Mapping[str, Any]) -> list[str]:
     """Mixed precision first, so that a device without it is found out at once. Raises `InvalidInput` for one seed."""
     if len(payload["seeds"]) < 2:
-        raise InvalidInput("Agreement between seeds needs two of them; ask for two or more.")
+        raise InvalidInput("Agreement between seeds needs at least two seeds; give two or more.")
     return [f"{precision}/{seed}" for seed in payload["seeds"] for precision in (MIXED, FULL)]
 
 

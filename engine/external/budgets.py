@@ -39,7 +39,7 @@ def check_columns(columns: int) -> None:
     """Raises `InvalidInput` for a CSV or a parquet file of more than `MOST_COLUMNS` columns."""
     if columns > MOST_COLUMNS:
         raise InvalidInput(f"The table has {spelled(columns)} columns, and at most {MOST_COLUMNS:,} of a CSV or a "
-                           "parquet file are read; save it as npy or npz, or with one row a training example.")
+                           "parquet file are read; save it as npy or npz, or with one row per training example.")
 
 
 def spelled(count: int) -> str:

@@ -189,7 +189,7 @@ def _check_columns(frame: pd.DataFrame) -> None:
 
 
 def _not_numbers(column: object) -> str:
-    return (f"The column `{str(column)[:40]}` does not hold numbers; give one column a training example, or the "
+    return (f"The column `{str(column)[:40]}` does not hold numbers; give one column per training example, or the "
             "columns query, candidate and score.")
 
 

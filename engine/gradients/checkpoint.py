@@ -53,7 +53,7 @@ def visited(process: Trajectory, rates: Sequence[float], recipe: TrainingRecipe 
     but has to be.
     """
     if len(rates) < process.checkpoints and not process.fractions:
-        raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has {len(rates)}; "
+        raise InvalidInput(f"The process needs {process.checkpoints} checkpoints, but the problem has {len(rates)}; "
                            "train with more `checkpoints` in the recipe, or ask for fewer.")
     chosen, weights = list(range(len(rates)))[-process.checkpoints:], list(rates)
     if process.fractions or process.weights == "step":

@@ -42,7 +42,7 @@ def in_chunks(run: Callable[[slice], None], count: int, chunk: int, check: Calla
             if not is_out_of_memory(error):
                 raise
             if chunk == 1:
-                raise InvalidInput("The memory does not hold the gradient of a single example; select fewer "
+                raise InvalidInput("The gradient of a single example does not fit in memory; select fewer "
                                    "parameters, or use a machine with more memory.") from None
         else:
             start += chunk
@@ -75,8 +75,8 @@ def allocated(what: str, *shape: int, like: Tensor) -> Tensor:
         if not is_out_of_memory(error):
             raise
         size = torch.Size(shape).numel() * like.element_size() / 2**30
-        raise InvalidInput(f"The {what} take {size:,.1f} GiB, which the memory does not hold; ask for fewer examples "
-                           "at a time, or select fewer parameters.") from None
+        raise InvalidInput(f"The {what} take {size:,.1f} GiB, more than the available memory; use "
+                           "fewer examples at a time, or select fewer parameters.") from None
 
 
 def activation_bytes(network: Network, x: Tensor) -> int:

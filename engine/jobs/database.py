@@ -92,7 +92,7 @@ class Database:
             elif "locked" in text or "busy" in text:
                 said = "The job queue is busy; try again in a moment."
             elif "not a database" in text or "malformed" in text:
-                said = f"The job queue `{self.path}` is damaged; move it away, and runs go on from their chunks."
+                said = f"The job queue `{self.path}` is damaged; move it away, and runs resume from their chunks."
             else:
                 said = self._unusable(text)
             raise StoreError(said) from error
@@ -102,8 +102,8 @@ class Database:
             raise StoreError(self._unusable(error.strerror or str(error))) from error
 
     def _unusable(self, reason: str) -> str:
-        return (f"The job queue in `{self.path.parent}` cannot be used ({reason}); make sure that the folder is there, "
-                "may be written and has space, or choose another with WHICHFLUENCE_HOME.")
+        return (f"The job queue in `{self.path.parent}` cannot be used ({reason}); check that the folder exists, "
+                "is writable and has space, or choose another with WHICHFLUENCE_HOME.")
 
 
 def _complete(connection: sqlite3.Connection) -> None:

@@ -39,7 +39,7 @@ def serve_each(arguments: Sequence[str], devices: Sequence[str]) -> int:
     device.
     """
     if not devices:
-        raise InvalidInput("No GPU is found here for `each` to mean; start one worker with the device `auto`.")
+        raise InvalidInput("No GPU is available for `each`; start one worker with the device `auto`.")
     fleet = _Fleet([sys.executable, "-m", WORKER, *arguments, "--device", "cuda"])
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, fleet.stop)

@@ -42,5 +42,5 @@ class HeldHome:
     def check(self) -> None:
         """Raises `StoreError` where it was deleted or replaced."""
         if not self.stands:
-            raise StoreError(f"The folder `{self.folder}` was deleted or replaced while a worker used it, so that its "
-                             "unfinished runs are lost; submit them again, and a new worker starts by itself.")
+            raise StoreError(f"The folder `{self.folder}` was deleted or replaced while in use, so its "
+                             "unfinished runs are lost; submit them again, and a new worker starts automatically.")

@@ -37,9 +37,9 @@ def connected(address: str | None = None) -> ModuleType:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
-            raise InvalidInput(f"The Ray cluster at `{address or 'this machine'}` refuses access ({said}). Where "
-                               "its nodes ask for a token, as those on a machine with a token of Ray do, set "
-                               "RAY_AUTH_MODE=token here too; else look at its log.") from error
+            raise InvalidInput(f"The Ray cluster at `{address or 'this machine'}` refuses access ({said}). "
+                               "If its nodes require a token, set RAY_AUTH_MODE=token here too; otherwise check its "
+                               "log.") from error
     return ray
 
 

@@ -190,12 +190,12 @@ class _Needs:
         nodes = cluster.nodes()
         gpus = sum(node.gpus for node in nodes)
         if executor.gpus and not gpus:
-            raise InvalidInput("No node of the Ray cluster has a GPU; start a node that offers one, or compute on "
-                               "processors with 0 GPUs a chunk.")
+            raise InvalidInput("No node of the Ray cluster has a GPU; start a node with one, or "
+                               "compute on CPUs with 0 GPUs per chunk.")
         largest = max((node.cores for node in nodes), default=0.0)
         if executor.cores > largest:
-            raise InvalidInput(f"A chunk is to take {executor.cores:g} cores, and no node of the Ray cluster has more "
-                               f"than {largest:g}; start a larger node, or ask for fewer cores a chunk.")
+            raise InvalidInput(f"A chunk needs {executor.cores:g} cores, but no node of the Ray cluster has more "
+                               f"than {largest:g}; start a larger node, or use fewer cores per chunk.")
         self.kind, self.payload, self.gpus = work.kind, work.payload, executor.gpus
         self.most = max((node.memory for node in nodes), default=0)
         wanted = gpus if executor.gpus is None else executor.gpus

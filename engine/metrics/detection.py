@@ -105,8 +105,8 @@ def checked(flags: np.ndarray, suspicion: np.ndarray) -> tuple[np.ndarray, np.nd
     """Both as arrays. Raises `InvalidInput` where they do not go together."""
     flags, suspicion = np.asarray(flags, dtype=bool), np.asarray(suspicion, dtype=np.float64)
     if flags.shape != suspicion.shape or flags.ndim != 1:
-        raise InvalidInput(f"There are {flags.size:,} flags and {suspicion.size:,} scores; give one of each an "
-                           "example.")
+        raise InvalidInput(f"There are {flags.size:,} flags and {suspicion.size:,} scores; give one "
+                           "of each per example.")
     if flags.all() or not flags.any():
         raise InvalidInput("Detection cannot be measured where no label, or every label, is wrong; choose a noise rate "
                            "above 0, or data whose flags are known.")

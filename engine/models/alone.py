@@ -23,7 +23,7 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
         before = x.clone()
         whole = _calls(module, partial(module, x))
         if not torch.equal(x, before) and not x.isnan().any():
-            raise InvalidInput("A forward pass changes its inputs in place; let it change a copy of them.")
+            raise InvalidInput("The forward pass changes its inputs in place; change a copy instead.")
         if where := _first_apart(module, whole, _calls(module, partial(module, x))):
             raise InvalidInput(f"Two passes over the same inputs differ in evaluation mode, first in {where}; switch "
                                "its randomness off there (in a forward pass, `F.dropout(x, p, self.training)`).")

@@ -24,7 +24,7 @@ def spelled(selection: str | Sequence[str]) -> str:
     if isinstance(selection, str):
         return PREFIX + ",".join(patterns(selection)) if selection.startswith(PREFIX) else selection
     if not isinstance(selection, Sequence) or not all(isinstance(one, str) and "," not in one for one in selection):
-        raise InvalidInput("The layers are no list of names; write [\"blocks.3.*\", \"head\"].")
+        raise InvalidInput("The layers are not a list of names; write [\"blocks.3.*\", \"head\"].")
     return spelled(PREFIX + ",".join(selection))
 
 

@@ -26,8 +26,8 @@ def pack(inputs: Mapping[str, Tensor]) -> Tensor:
     """One row an example, (n, width) float64. Raises `InvalidInput` for inputs of different length, none, and whole
     numbers that a row does not hold."""
     if len({len(value) for value in inputs.values()}) != 1:
-        raise InvalidInput("The named inputs hold different numbers of examples, or there are none; give one row an "
-                           "example in each.")
+        raise InvalidInput("The named inputs hold different numbers of examples, or there are none; give one "
+                           "row per example in each.")
     for name, value in inputs.items():
         if not value.is_floating_point() and value.numel() and value.double().abs().max() > LARGEST:
             raise InvalidInput(f"The input `{name}` holds whole numbers above {LARGEST:,}, which are rounded here; "

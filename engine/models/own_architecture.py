@@ -83,7 +83,7 @@ def declared() -> Declaration | None:
     try:
         return Declaration.parse(json.loads(text))
     except json.JSONDecodeError:
-        raise InvalidInput(f"{VARIABLE} is no JSON; let the command `run` write it.") from None
+        raise InvalidInput(f"{VARIABLE} is not JSON; let the command `run` write it.") from None
 
 
 def importable(text: str) -> str:
@@ -145,7 +145,7 @@ def _function(text: str) -> Callable[..., nn.Module]:
     try:
         return getattr(importlib.import_module(name), attribute)
     except Exception as error:  # a user's module may raise anything
-        raise InvalidInput(f"The model `{text}` cannot be had ({type(error).__name__}: "
+        raise InvalidInput(f"The model `{text}` cannot be imported ({type(error).__name__}: "
                            f"{' '.join(str(error).split())}); "
                            "give FILE.py:FUNCTION or MODULE:FUNCTION that Python can import.") from error
 
@@ -194,7 +194,8 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
             returned = tuple(outputs.shape)
     except Exception as error:
         raise InvalidInput(f"`{name}` does not take inputs of shape {shape} ({' '.join(str(error).split())[:160]}); "
-                           "say the shape of one input, or that they are whole, or give data that fit.") from error
+                           "give the shape of one input, say that inputs are whole numbers, or give matching "
+                           "data.") from error
     finally:
         module.train(training)
     if returned != (2, classes):

@@ -175,7 +175,7 @@ class Recipe(TrainingRecipe):
         ..., "Examples a step.", PAPER, "fewer steps where it is larger; retraining is quicker", ge=1, le=1_000_000)
     optimizer: Literal["sgd", "nesterov", "adam", "adamw"] = setting(
         "sgd", "What makes a step of a gradient: descent with momentum, with Nesterov's, Adam (decay in the "
-        "gradient) or AdamW (decay beside it).", PAPER, "none but memory: Adam keeps two numbers a parameter")
+        "gradient) or AdamW (decay beside it).", PAPER, "none but memory: Adam stores two numbers per parameter")
     learning_rate: Number = setting(..., "η, the size of a step.", PAPER, FREE, gt=0, le=100)
     momentum: Number = setting(
         0.0, "μ of SGD and of Nesterov's variant; Adam has none.", "none; the paper's CNN has 0.9", FREE, ge=0, lt=1)
@@ -190,7 +190,7 @@ class Recipe(TrainingRecipe):
         0, "Pixels of a frame of zeros within which pictures are shifted at random in every epoch.", WITHOUT, FREE,
         ge=0, le=64)
     checkpoints: Count = setting(
-        0, "States that are stored, evenly spaced, at most one an epoch, for TracIn.", "this program",
+        0, "States that are stored, evenly spaced, at most one per epoch, for TracIn.", "this program",
         "space on disk in proportion", ge=0, le=1_000)
 
     @model_validator(mode="after")

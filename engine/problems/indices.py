@@ -27,8 +27,8 @@ def labels(values: Any) -> Tensor:
 
 def indices(candidates: Any, n: int) -> Tensor:
     """Candidates as indices (k,) into n training examples. Raises `InvalidInput` for what are none."""
-    rows = whole_numbers(candidates, "candidates", "give whole numbers, one a training example; "
-                         "for a mask those of `mask.nonzero()[0]`")
+    rows = whole_numbers(candidates, "candidates", "give whole numbers, one per training "
+                         "example; for a mask those of `mask.nonzero()[0]`")
     if not len(rows) or int(rows.min()) < 0 or int(rows.max()) >= n or len(rows.unique()) < len(rows):
         raise InvalidInput(f"The candidates name an example twice, or one that is not among 0 to {n - 1:,}, or none at "
                            "all; give different indices of training examples.")

@@ -159,8 +159,8 @@ class ModuleProblem(Problem):
         """C, as the model's logits for two queries show it."""
         for x, y, name in ((self.x, self.y, "training"), (self.queries, self.query_labels, "query")):
             if len(x) != len(y) or len(y) == 0:
-                raise InvalidInput(f"There are {len(x):,} {name} inputs and {len(y):,} {name} labels; give one label "
-                                   "an input, and at least one.")
+                raise InvalidInput(f"There are {len(x):,} {name} inputs and {len(y):,} {name} labels; give "
+                                   "one label per input, and at least one.")
         if self.queries.shape[1:] != self.x.shape[1:]:
             raise InvalidInput(f"Training inputs have the shape {tuple(self.x.shape[1:])} and queries "
                                f"{tuple(self.queries.shape[1:])}; give both the same.")

@@ -90,12 +90,12 @@ def _loaded(module: nn.Module, state: dict[str, Tensor], rates: Sequence[float])
     names = state_names(module)
     missing, unknown = module.load_state_dict(_complete(under(FINAL)), strict=False)
     if unknown or names & set(missing):
-        raise InvalidInput("The kept weights are those of another model; train the model again.")
+        raise InvalidInput("The stored weights belong to another model; train the model again.")
     return TrainedNetwork(module.eval(), tuple((_complete(under(_prefix(index))), rate)
                                                for index, rate in enumerate(rates)))
 
 
 def _complete(state: dict[str, Tensor]) -> dict[str, Tensor]:
     if not state:
-        raise InvalidInput("The kept weights are not complete; train the model again.")
+        raise InvalidInput("The stored weights are incomplete; train the model again.")
     return state

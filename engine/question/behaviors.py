@@ -103,7 +103,7 @@ def _try(name: str, value: Readout, logits: Tensor, labels: Tensor, differentiab
         raise InvalidInput(f"The behavior `{name}` fails on logits of shape (2, 3, 4): {error}.") from error
     if shape != (2, 3):
         raise InvalidInput(f"The behavior `{name}` returned shape {shape} for logits of shape (2, 3, 4); "
-                           "return one number an example, here (2, 3).")
+                           "return one number per example, here (2, 3).")
     if not floating:
         raise InvalidInput(f"The behavior `{name}` returned {values.dtype}; return floats, e.g. `.to(logits.dtype)`.")
     if differentiable:

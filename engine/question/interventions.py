@@ -91,7 +91,7 @@ class Remove(_Intervention):
     normalization: Literal["n-1", "n"] = setting(
         "n-1", "Over how many examples the mean runs once z_k is left out.", "the paper", FREE)
     fits: ClassVar = OBJECTIVES
-    why: ClassVar = "removal changes the objective, and a step on z_k alone never sees the objective"
+    why: ClassVar = "removal changes the objective, which a step on z_k alone does not use"
 
     @property
     def orientation(self) -> int:
@@ -132,7 +132,7 @@ class Upweight(_Intervention):
     alpha: Annotated[Number, AfterValidator(_not_zero)] = setting(
         ..., "α: what is added to z_k's weight 1/n in the objective, above −1/n and not 0.", "none", FREE, gt=-1)
     fits: ClassVar = OBJECTIVES
-    why: ClassVar = "a weight in the objective is answered at the new optimum"
+    why: ClassVar = "a weight in the objective takes effect at the new optimum"
 
     @property
     def orientation(self) -> int:
@@ -159,8 +159,8 @@ class Upweight(_Intervention):
 
     def check(self, n: int) -> None:
         if 1.0 + n * self.alpha <= 0.0:
-            raise InvalidInput(f"With the weight α = {short(self.alpha)} one of {n:,} training examples would count "
-                               f"less than never; give an α above −1/n = {short(-1.0 / n)}, or use `remove` with the "
+            raise InvalidInput(f"With the weight α = {short(self.alpha)} one of {n:,} training examples would have "
+                               f"a negative weight; give an α above −1/n = {short(-1.0 / n)}, or use `remove` with the "
                                "mean over n.")
 
     def change(self, n: int) -> Change:
@@ -196,7 +196,7 @@ class InfinitesimalDuring(_Intervention):
     unit: Literal["epoch", "step"] = setting("epoch", "What `at` counts.", "this program", FREE)
     at: Count = setting(1, "Which epoch or step of the training, from 1.", "this program", FREE, ge=1, le=10_000_000)
     fits: ClassVar = ("replay",)
-    why: ClassVar = "a weight at one moment of a training needs the whole run to say what becomes of it"
+    why: ClassVar = "the effect of a weight at one moment of a training depends on the whole run"
 
     @property
     def title(self) -> str:
@@ -262,7 +262,7 @@ class Relabel(_Intervention):
     label: Count = setting(..., "The class that z_k carries in place of its own, as a number from 0.", "none", FREE,
                            ge=0)
     fits: ClassVar = OBJECTIVES
-    why: ClassVar = "a changed label changes the objective, which is answered at the new optimum"
+    why: ClassVar = "a changed label changes the objective and takes effect at the new optimum"
 
     @property
     def adds(self) -> bool:

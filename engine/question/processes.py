@@ -196,7 +196,7 @@ class _Search(ProcessValue):
     double: ClassVar = True
     stated: ClassVar[tuple[str, ...]] = ()
     baseline: Literal["factual", "reoptimized"] = setting(
-        "factual", "What the counterfactual is compared with: θ_D, or where the same search ends unintervened.",
+        "factual", "What the counterfactual is compared with: θ_D, or the end of the same search without intervention.",
         "the paper", "one more search where it is `reoptimized`")
     damping: Number = setting(0.0, "δ of the term (δ/2)‖θ − θ_D‖² that holds the search near θ_D.", "none", FREE,
                               ge=0, le=1e6)

@@ -32,8 +32,8 @@ class Seeded(ProcessValue):
     def run(self, own: int) -> int:
         """The seed of its one run. Raises `InvalidInput` where it has several."""
         if self.seeds > 1:
-            raise InvalidInput(f"This looks into one training run, and `{self.kind}` asks for {self.seeds} of them; "
-                               "give `seeds` 1, and `first` for another run.")
+            raise InvalidInput(f"This looks into one training run, but `{self.kind}` averages over "
+                               f"{self.seeds}; give `seeds` 1, and `first` for another run.")
         return own + self.first
 
     def with_runs_of(self, other: Seeded) -> Self:

@@ -158,10 +158,10 @@ class Specification(Value):
         plain, name = {key: value for key, value in data.items() if key != OWN}, str(data.get("behavior"))
         here = BEHAVIORS[name].fingerprint if name in BEHAVIORS else ""
         if data.get(OWN, "") != here:
-            raise InvalidInput(f"The behavior `{name[:60]}` that is asked for is "
+            raise InvalidInput(f"The requested behavior `{name[:60]}` is "
                                f"{'another function' if here else 'not registered'} in this process; register the "
-                               f"function that was meant: name its module in {plugins.VARIABLE}, start dashboard and "
-                               "worker anew, and ask again.")
+                               f"function that was meant: name its module in {plugins.VARIABLE}, restart dashboard "
+                               "and worker, and repeat the request.")
         return cls.parse(plain)
 
     @property

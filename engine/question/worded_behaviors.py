@@ -114,5 +114,5 @@ def _shown(words: str) -> str:
 
 
 def _unplaced(outputs: Tensor, labels: Tensor) -> NoReturn:
-    raise InvalidInput("A span or a contrast is read off the texts of a language model's queries, which are not at "
-                       "hand here; use `response_loss`, or score it with `influence`.")
+    raise InvalidInput("A span or a contrast is read off the texts of a language model's queries, "
+                       "which are not available here; use `response_loss`, or score it with `influence`.")

@@ -80,8 +80,8 @@ class Weighted(Aggregate):
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, np.float64)
         if weights.ndim not in (1, 2):
-            raise InvalidInput(f"Weights of shape {weights.shape} do not fit queries; give one a query, (m,), or one a "
-                               "query and candidate, (m, k).")
+            raise InvalidInput(f"Weights of shape {weights.shape} do not fit queries; give one per query, "
+                               "(m,), or one per query and candidate, (m, k).")
         if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
             raise InvalidInput("A weight of a query is negative or not finite, or all are zero; give numbers from 0 "
                                "up, at least one of them positive.")
@@ -94,7 +94,7 @@ class Weighted(Aggregate):
         weights = np.asarray(self.weights, np.float64)
         if weights.shape not in (values.shape, values.shape[:1]):
             raise InvalidInput(f"There are weights of shape {weights.shape} for scores of shape {values.shape}; give "
-                               f"{len(values):,}, one a query.")
+                               f"{len(values):,}, one per query.")
         weights = np.broadcast_to(weights if weights.ndim == 2 else weights[:, None], values.shape)
         known = ~np.isnan(values)
         total = (weights * np.where(known, values, 0.0)).sum(0)

@@ -129,7 +129,7 @@ def _chunk(problem: Problem, interventions: int, process: Process, budget: int) 
         one += 2 * problem.gradient_bytes
     if 12 * problem.x.numel() > budget:
         raise InvalidInput(
-            f"The memory budget of {budget / 2**30:.1f} GiB does not hold the training data; raise it to at "
+            f"The memory budget of {budget / 2**30:.1f} GiB is too small for the training data; raise it to at "
             f"least {16 * problem.x.numel() / 2**30 + 0.5:.1f} GiB."
         )
     return max(1, (budget // 4) // one)

@@ -168,7 +168,7 @@ class Convergence:
         if self.unsolved and not self.exact:
             where = f" (measured for {self.known:,} of {self.of:,} candidates)" if self.sampled else ""
             said.append(f"{capital(title)}, {self.measure} up to {_number(self.largest)}{where}: {self._not_solved}. "
-                        "That says nothing of its ranking.")
+                        "This does not measure its ranking.")
         if self.indefinite:
             said.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "
                         f"the answer {'is' if self.exact else 'approximates'} the solution of the linear system, not "

@@ -307,20 +307,20 @@ IDENTITIES = (
              "term of a step is all of it", _linear_logit),
     Identity("raised logit", Gives.EQUAL, "the auxiliary step raises the logit of the query's label or answer and no "
              "other, so that logit and margins rise by the same amount", _raised_logit),
-    Identity("kept checkpoints", Gives.EQUAL, "the trajectory of this model visits the checkpoints that its training "
-             "kept, whatever the number of steps between them", _every),
+    Identity("kept checkpoints", Gives.EQUAL, "the trajectory of this model visits the checkpoints that its "
+             "training stored, whatever the number of steps between them", _every),
     Identity("one rate", Gives.EQUAL, "this model descends by one learning rate, whichever weight a checkpoint "
              "is given", _one_rate),
-    Identity("trajectory's step size", Gives.PROPORTIONAL, "the checkpoints are those that training kept, and to first "
-             "order the step size is only a factor", _trajectory_size),
+    Identity("trajectory's step size", Gives.PROPORTIONAL, "the checkpoints are those that training stored, and to "
+             "first order the step size is only a factor", _trajectory_size),
     Identity("own recipe", Gives.EQUAL, "this model repeats the recipe that it was trained by, whatever the η and the "
              "number of steps that are written down", _own_recipe),
     Identity("nothing drawn", Gives.EQUAL, "this model descends from zero on all examples, so that no seed enters its "
              "training", _nothing_sampled),
     Identity("one optimum", Gives.EQUAL, "the objective has one optimum, at which re-optimising and training from "
              "scratch end alike, whatever the seed", _one_optimum),
-    Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether re-optimising, a "
-             "local search or retraining looks for it", _linear_retraining),
+    Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether it is reached "
+             "by re-optimising, a local search or retraining", _linear_retraining),
     Identity("no drift", Gives.EQUAL, "without a change nothing moves: the model is at its optimum, or its response is "
              "linear", _no_drift),
     Identity("drift", Gives.SHIFTED, "the baseline is one number a query, the same for every training example", _drift),

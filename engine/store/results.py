@@ -227,7 +227,7 @@ class Store:
                 target.rmdir()
             return StoreError(sentence + "it was set aside, and the run can be repeated.")
         except OSError as error:
-            return StoreError(sentence + f"it could not be set aside ({error.strerror}), so move it away by hand.")
+            return StoreError(sentence + f"it could not be set aside ({error.strerror}); move it manually.")
         return StoreError(sentence + f"it was moved to set-aside/{target.name}, and the run can be repeated.")
 
 

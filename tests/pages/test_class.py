@@ -105,7 +105,7 @@ def test_a_server_is_opened_to_the_address_that_was_named(capsys):
     assert options[3::2] == ["localhost", "127.0.0.1", "192.168.1.20"]
     assert len(environment["WHICHFLUENCE_CLASS"]) == 6 and environment["WHICHFLUENCE_CLASS"] in capsys.readouterr().err
     for wrong in ("*", "http://a", "a b", "a:1"):
-        with pytest.raises(InvalidInput, match="no address"):
+        with pytest.raises(InvalidInput, match="not an address"):
             open_to_class(wrong, 8501, {})
     with pytest.raises(InvalidInput, match="without signing in"):
         open_to_class("192.168.1.20", 8501, {"WHICHFLUENCE_SIGN_IN": "1"})

@@ -145,7 +145,7 @@ def test_a_row_is_edited_and_copied_in_the_dialog():
     sound(at.button(key="compare:done").click().run())
     assert address(at, "s")[2] == "soft_margin/add_occurrence/one_step;eta=0.1" and len(address(at, "s")) == 4
     press(at, "copy", 0)
-    assert says(at, "This is already number 1 of the list")
+    assert says(at, "This is already number 1 in the list")
     at.selectbox(key="add:B").set_value("query_logit").run()
     sound(at.button(key="compare:done").click().run())
     assert address(at, "s")[-1] == "query_logit/add_occurrence/one_step;eta=0.1" and address(at, "pair") == ["1-5"]
@@ -178,7 +178,7 @@ def test_a_specification_is_added_and_its_double_refused():
     at = opened()
     at.button(key="compare:add").click().run()
     add = next(button for button in at.button if button.label == "Add to the comparison")
-    assert add.disabled and says(at, "This is already number 4 of the list")
+    assert add.disabled and says(at, "This is already number 4 in the list")
     at.selectbox(key="add:B").set_value("hard_margin").run()
     add = next(button for button in at.button if button.label == "Add to the comparison")
     assert not add.disabled
@@ -197,7 +197,7 @@ def test_a_method_is_added_by_its_name_and_the_dialog_reopens_as_it_was_left():
     sound(at.button(key="compare:done").click().run())
     assert address(at, "s")[-1] == "query_loss/infinitesimal/local_response/lissa;iterations=70"
     at.button(key="compare:add").click().run()
-    assert at.number_input(key="add:lissa:iterations").value == 70 and says(at, "This is already number 5 of the list")
+    assert at.number_input(key="add:lissa:iterations").value == 70 and says(at, "This is already number 5 in the list")
     at.selectbox(key="compare:search:box").set_value("method:less").run()
     assert says(at, "LESS is not defined for") and not any(button.key == "compare:done" for button in at.button)
 

@@ -15,7 +15,7 @@ def labels(at):
 @pytest.mark.parametrize(("page", "shown"), [
     ("noisy_labels", "360 of 1,800 labels are wrong"),
     ("scorecard", "Dashed: 1.00, because training ends at one optimum"),
-    ("approximation_error", "The slider reads the curves at any η")])
+    ("approximation_error", "Move the slider to any η")])
 def test_it_opens_on_a_run_that_came_with_the_program(home, page, shown):
     at = sound(open(page, settle=False))
     assert says(at, shown) and says(at, "Example</span>") and says(at, "Computed beforehand, in ")

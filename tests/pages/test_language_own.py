@@ -46,7 +46,7 @@ def test_what_is_no_pattern_is_one_sentence_and_changes_nothing(file):
     next(element for element in at.text_input if element.label == "Pattern of the answer in a response").set_value("(")
     next(button for button in at.button if button.label == "Read it this way").click()
     at = sound(at.run())
-    assert says(at, "is no regular expression") and "mark" not in at.query_params
+    assert says(at, "is not a regular expression") and "mark" not in at.query_params
 
 
 def test_settings_of_the_methods_stand_in_the_address(file):

@@ -175,7 +175,7 @@ def test_a_recorded_training_answers_for_itself(home, tmp_path):
 def test_layers_are_named_in_the_sidebar_and_in_the_address():
     at = sound(open("home", settle=False, **SMALL))
     at.selectbox(key="choice:parameters").set_value("named").run()
-    assert says(at, "No layer is named yet")
+    assert says(at, "No layer is chosen yet")
     at.text_input(key="choice:layers").set_value("head, hidden.bias").run()
     assert at.query_params["layers"] in ("head, hidden.bias", ["head, hidden.bias"])
     assert says(sound(at), f"{128 * 10 + 10 + 128:,} parameters are differentiated")

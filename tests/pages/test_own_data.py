@@ -161,4 +161,4 @@ def test_turns_and_patterns_of_records_are_chosen_where_they_are_read():
     assert "18 records, and the last 2" in said(at) and "Of these 20, 10 have an answer span" in said(at)
     next(one for one in at.text_input if one.label.startswith("Pattern of the answer")).set_value("(")
     next(one for one in at.button if one.label == "Read it this way").click().run()
-    assert "is no regular expression" in said(at)
+    assert "is not a regular expression" in said(at)

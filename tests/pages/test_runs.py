@@ -145,7 +145,7 @@ def test_a_damaged_result_is_said_and_set_aside(finished):
 @pytest.mark.parametrize("run", ["0" * 64, "nonsense", "../..", "\0"])
 def test_a_run_that_is_not_there_is_said(run):
     at = sound(support.open("runs", run=run))
-    assert any("there is no such run here" in warning.value for warning in at.warning)
+    assert any("this run does not exist here" in warning.value for warning in at.warning)
     assert says(at, "Nothing has run yet")
 
 

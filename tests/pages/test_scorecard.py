@@ -121,7 +121,7 @@ def test_scores_of_another_program_stand_beside_the_methods(home, monkeypatch):
     theirs = {"s": [codes.encode(scoring_of(held, step, "theirs & ours", "plus"))]}
     submitted = asked(monkeypatch)
     at = sound(open("scorecard", **SMALL, **theirs))
-    assert says(at, "They can be measured once this scorecard is there.")
+    assert says(at, "They can be measured once this scorecard is computed.")
     next(one for one in at.button if one.label == "Run the scorecard").click().run()
     run_job(submitted[0].name, submitted[0].payload, desk().jobs.root)
     at = sound(open("scorecard", **SMALL, **theirs))

@@ -199,7 +199,7 @@ def test_records_are_mapped_by_where_the_answer_is_read(trained):
 def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(looked_at):
     at = sound(open("compare", s=[f"span:mammal/{STEP}", LISTED[0]], **SMALL))
     assert [error.value for error in at.error] == ["A comparison needs two specifications that this model can answer."]
-    assert any("Number 1 of the list is not computed. “mammal” does not stand in the response of query 1" in one.value
+    assert any("Number 1 of the list is not computed. “mammal” does not occur in the response of query 1" in one.value
                for one in at.warning)
 
 

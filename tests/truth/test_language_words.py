@@ -186,7 +186,7 @@ def test_other_queries_and_precisions_hold_their_own_texts():
 
 
 @pytest.mark.parametrize(("name", "told"), [
-    ("span:it is", "“it is” does not stand in the response of query 1"),
+    ("span:it is", "“it is” does not occur in the response of query 1"),
     ("span@7:it", "no query 7; choose one of 0 to 2"),
     ("contrast#2", "Query 1 has no second other choice"),
     ("contrast@0:it is big says b", "is that of query 0 itself"),

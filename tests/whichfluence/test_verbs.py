@@ -97,7 +97,7 @@ def test_scores_of_another_program_stand_beside_ours(scores, larger):
     assert agreement.verdict("step", "theirs").differs == set()
     with pytest.raises(wf.InvalidInput, match="supports"):
         wf.imported(np.zeros((8, 20)), claims=STEP, larger="up")
-    with pytest.raises(wf.InvalidInput, match="one row a query"):
+    with pytest.raises(wf.InvalidInput, match="one row per query"):
         wf.imported(np.zeros(8), claims=STEP)
     with pytest.raises(wf.InvalidInput):
         wf.compare({**scores, "theirs": wf.imported(np.zeros((7, 20)), claims=STEP)})

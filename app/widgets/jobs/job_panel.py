@@ -76,7 +76,7 @@ def watch(waiting: Waiting) -> None:
     if waiting.job is not None:
         watched = st.session_state.get(_WATCHED, ())
         if waiting.job in watched:
-            glossary.caption("This waits for the run shown above.")
+            glossary.caption("Waiting for the run shown above.")
             return
         st.session_state[_WATCHED] = (*watched, waiting.job)
         trail.waits(waiting.job)
@@ -127,7 +127,7 @@ def batch_progress(jobs: Sequence[Job]) -> None:
                 resume_button(job)
     if len(active) > 1:
         st.button("Cancel all", key=f"cancel-batch:{jobs[0].batch}", icon=":material/close:",
-                  help="What is finished is kept, so it can be resumed.", on_click=act,
+                  help="Finished parts are stored, so it can be resumed.", on_click=act,
                   args=(desk().jobs.queue.request_cancel_batch, jobs[0].batch))
 
 

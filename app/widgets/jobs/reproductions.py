@@ -31,7 +31,7 @@ class ReproductionCost:
         if self.device:
             return f"it took {spell(self.seconds)} on {self.device}{self.without}"
         text = f"it takes {self.expected}"
-        return f"{text}; larger language models want a GPU" if self.language else text
+        return f"{text}; larger language models need a GPU" if self.language else text
 
 
 def cost(name: str, preset: str, model: str | None = None, whose: str = AS_PAPER) -> ReproductionCost:

@@ -39,7 +39,7 @@ def show(texts: bool, source: Callable[[], ProblemSource], usual: str = ALL) -> 
         return
     text(NAMES, "Layers", "", placeholder="model.layers.2.*, *.q_proj" if texts else "0, 2.bias", help=HELP)
     if not named():
-        glossary.caption("No layer is named yet, so all parameters are differentiated.")
+        glossary.caption("No layer is chosen yet, so all parameters are differentiated.")
     elif not texts:
         with guarded("The choice of layers"):
             glossary.caption(f"{source().parameters():,} parameters are differentiated; all others stay fixed. This "

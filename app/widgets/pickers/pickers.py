@@ -342,5 +342,5 @@ def _select(name: str, axis: str, label: str, options: list, value: Any, title: 
         st.session_state[key] = value if value in options else options[0]
     chosen = inputs.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
     if before not in (None, chosen):
-        glossary.caption(f"{title(before)} does not fit the rest.")
+        glossary.caption(f"{title(before)} is incompatible with the other choices.")
     return chosen

@@ -19,11 +19,11 @@ from engine.problems.memory import ProblemMemory
 from engine.requests import Option
 
 Asked = Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Option(called="wrong"), Field(
-    description="Number of a query that goes wrong, from 0; repeat it for several.")]
+    description="Number of a misclassified query, counted from 0; repeat it for several.")]
 Own = Annotated[tuple[tuple[Number, ...], ...], Option(read="pictures"), Field(
     description="Pictures that are no queries yet.")]
 Typed = Annotated[tuple[Record, ...], Option(read="records"), Field(
-    description="Records with a wrong response, which are no queries yet.")]
+    description="Records with a wrong response that are not queries.")]
 
 
 def asking(problem: Problem, queries: Sequence[int], pictures: Sequence[Sequence[float]],
@@ -65,8 +65,8 @@ _asking = by_reads(_of_inputs, _of_records)
 def _inputs(problem: Problem, pictures: Sequence[Sequence[float]]) -> Tensor:
     shape = problem.queries.shape[1:]
     if any(len(one) != shape.numel() for one in pictures):
-        raise InvalidInput(f"A picture has another number of values than the {shape.numel():,} that the model reads; "
-                           "read it at the size of the training pictures.")
+        raise InvalidInput(f"A picture does not have the {shape.numel():,} values that "
+                           "the model reads; read it at the size of the training pictures.")
     return problem.queries.new_tensor(list(pictures)).reshape(len(pictures), *shape)
 
 

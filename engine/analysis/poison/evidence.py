@@ -92,7 +92,7 @@ def _directions(problem: Problem, reading: Reading, predicted: Tensor, label: in
     """(μ (F,), the unit vectors e (b, F)) of the queries that are called `label`."""
     own = problem.x[problem.y == label]
     if not len(own):
-        raise InvalidInput(f"The model says class {label}, and no training example has that label; choose another "
+        raise InvalidInput(f"The model predicts class {label}, but no training example has that label; choose another "
                            "query.")
     mean = torch.stack([reading.features(part).sum(0) for part in own.split(BATCH)]).sum(0) / len(own)
     queries = problem.queries[predicted == label]
@@ -153,6 +153,6 @@ def _first_linear(module: nn.Module, x: Tensor) -> nn.Module:
         for handle in handles:
             handle.remove()
     if not reached:
-        raise InvalidInput("The model has no fully connected layer, so there are no features to compare; ask on "
-                           "Examples for a method that reads gradients.")
+        raise InvalidInput("The model has no fully connected layer, so there are no features to compare; use "
+                           "a method that reads gradients on Examples.")
     return reached[0]

@@ -51,7 +51,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and query."}
 
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
-                    Field(description="The suspects, of the drawn training set.")]
+                    Field(description="The suspects, by their rows in the sampled training set.")]
     queries: Asked = ()
     pictures: Own = ()
     records: Typed = ()
@@ -76,7 +76,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
         posed = asking.asking(problem, self.queries, self.pictures, self.records)
         rest = np.setdiff1d(np.arange(len(problem.queries)), self.queries)
         if not len(rest):
-            raise InvalidInput("All queries are chosen, so no query is left to measure accuracy on; choose fewer.")
+            raise InvalidInput("All queries are chosen, so none is left to measure accuracy on; choose fewer.")
         left_out = self._left_out(problem, chunk)
         retrained = without(posed, left_out, options) if len(left_out) else posed
         measured = _measured(posed, retrained, problem, rest)

@@ -144,6 +144,6 @@ def _integrated(problem: CausalProblem, row: Tensor, start: Tensor) -> Tensor:
 def _embedding(problem: CausalProblem) -> torch.nn.Embedding:
     embedding = causal(problem.reader.model).get_input_embeddings()
     if not isinstance(embedding, torch.nn.Embedding):
-        raise InvalidInput("This model reads its tokens by no plain embedding, so that no token can be compared; ask "
-                           "on the page Language models.")
+        raise InvalidInput("This model does not read tokens through a plain embedding, so tokens "
+                           "cannot be compared; use the Language models page.")
     return embedding

@@ -82,7 +82,7 @@ class RecordReview(Decisions):
 
     def _checked(self, decision: Decision) -> Decision:
         if decision.verdict not in VERDICTS:
-            raise InvalidInput(f"`{decision.verdict[:40]}` is no verdict; use {', '.join(VERDICTS)}.")
+            raise InvalidInput(f"`{decision.verdict[:40]}` is not a verdict; use {', '.join(VERDICTS)}.")
         if not 0 <= decision.row < len(self.records):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
@@ -101,7 +101,7 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no answer {label}; use 0 to {len(self.choices) - 1}.")
         with_answer(self.records[decision.row], self.choices[label])
         if label == self.given(decision.row):
-            raise InvalidInput("The right answer is the given one; choose another, or say that it is fine.")
+            raise InvalidInput("The right answer is the given one; choose another, or mark the answer as fine.")
 
 
 def answer_of(record: Record) -> str:

@@ -182,7 +182,7 @@ def columns_of(data: NoisyData, rows: Sequence[int] | np.ndarray, decisions: Map
 
 def _check(line: Line, called: str) -> None:
     if line.verdict not in (WRONG, FINE, UNSURE):
-        raise InvalidInput(f"`{line.verdict[:40]}` is no verdict; use {WRONG}, {FINE}, {UNSURE}.")
+        raise InvalidInput(f"`{line.verdict[:40]}` is not a verdict; use {WRONG}, {FINE}, {UNSURE}.")
     if line.right and line.verdict != WRONG:
         raise InvalidInput(f"{called} gives `{line.example[:80]}` a right label and calls its label {line.verdict}; a "
                            f"right label goes with `{WRONG}` alone.")

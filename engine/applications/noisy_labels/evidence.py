@@ -36,8 +36,8 @@ class Evidence:
                                "two or more classes.")
         missing = sorted(set(np.unique(self.y)) - set(np.unique(self.trusted_y)))
         if missing:
-            raise InvalidInput(f"The trusted set has no example of class {missing[0]}; add one at least of every "
-                               "class.")
+            raise InvalidInput(f"The trusted set has no example of class {missing[0]}; add at least "
+                               "one of every class.")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -45,8 +45,8 @@ class Direction:
     @property
     def sentence(self) -> str:
         if self.by:
-            return (f"They are predicted probabilities, one column a class: {MEANING[self.sign]}, as confident "
-                    "learning makes of them. Only probabilities of models that have not seen the example say anything.")
+            return (f"They are predicted probabilities, one column per class: {MEANING[self.sign]}, as confident "
+                    "learning makes of them. Only out-of-sample probabilities are informative.")
         shown = f"τ = {self.tau:+.2f}".replace("-", "−")
         if self.sign:
             return (f"The scores agree with the consensus of the methods by {shown}, so that {MEANING[self.sign]}. No "
@@ -57,7 +57,7 @@ class Direction:
 
 def matched(data: NoisyData, table: Table, file: str) -> ExternalScores:
     """One score for each searched label, in the order of the training set or by the rows that the file names. Of a
-    table of predicted probabilities, one column a class, these are what confident learning makes of them.
+    table of predicted probabilities, one column per class, these are what confident learning makes of them.
 
     Raises `InvalidInput` for another number of scores, a matrix, and scores that are not finite.
     """

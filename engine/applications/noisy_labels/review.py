@@ -49,7 +49,7 @@ class Review(Decisions):
     def _checked(self, decision: Decision) -> Decision:
         classes, n = self.data.evidence.classes, len(self.data.evidence.y)
         if decision.verdict not in VERDICTS:
-            raise InvalidInput(f"`{decision.verdict[:40]}` is no verdict; use {', '.join(VERDICTS)}.")
+            raise InvalidInput(f"`{decision.verdict[:40]}` is not a verdict; use {', '.join(VERDICTS)}.")
         if not 0 <= decision.row < n:
             raise InvalidInput(f"There is no training example {decision.row}; they are numbered 0 to {n - 1:,}.")
         if decision.label is not None:

@@ -137,8 +137,8 @@ class Encoder:
                                "own tokenizer, or resize its embeddings to this one and save both.")
         first = next((position for position, (_, end) in enumerate(offsets) if end > start), len(ids))
         if first == len(ids):
-            raise InvalidInput(f"The response of record `{record.id}` has no tokens; give the text that the model "
-                               "should say.")
+            raise InvalidInput(f"The response of record `{record.id}` has no tokens; give the text that "
+                               "the model should write.")
         cut = max(0, len(ids) - self.context)
         if cut > first - 1:
             raise InvalidInput(f"The response of record `{record.id}` has {len(ids) - first:,} tokens, which leave no "

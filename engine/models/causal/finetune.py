@@ -74,7 +74,7 @@ class FineTuneCheckpoint:
             training = self.folder.parent.name[:8]
             raise StoreError(f"The checkpoint `{self.folder.name}` cannot be read ({type(error).__name__}); delete its "
                              f"training `{training}`, which the Language models page and `python -m engine caches` "
-                             "list, and ask again.") from None
+                             "list, and repeat the request.") from None
 
     @property
     def weights(self) -> State:

@@ -87,8 +87,8 @@ def _marks(words: Span, texts: Texts) -> tuple[Extra, Tensor]:
         record = texts.records[query]
         spans = words.matches(record.response)
         if not spans:
-            raise InvalidInput(f"“{words.words}” does not stand in the response of query {query}; mark words that "
-                               "every query's response holds, or words of one query alone, as in `span@0:the words`.")
+            raise InvalidInput(f"“{words.words}” does not occur in the response of query {query}; mark words that "
+                               "occur in every query's response, or words of one query, as in `span@0:the words`.")
         rows[query, [texts.packing.tail - back for back in texts.encoder.covered(record, spans)]] = 1
     return Marks(texts.packing.tail), rows
 

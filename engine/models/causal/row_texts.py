@@ -24,7 +24,8 @@ class RowTexts:
         """The records of rows (b, width). Raises `InvalidInput` for a row that is none of those."""
         keys = _keys(rows)
         if not self._rows.keys() >= set(keys):
-            raise InvalidInput("The text of a query is not at hand, only its tokens; draw the queries from a dataset.")
+            raise InvalidInput("Only the tokens of the query are available, not its text; draw the queries from a "
+                               "dataset.")
         return [self.records[self._rows[key]] for key in keys]
 
     def with_rows(self, rows: Tensor, records: Sequence[Record]) -> RowTexts:

@@ -175,7 +175,7 @@ class RecordedRecipe(TrainingRecipe):
         if self._fault:
             raise InvalidInput(self._fault)
         if seed != SEED:
-            raise InvalidInput("A recording holds one run and no other seed; ask for `seeds` 1 and `first` 0.")
+            raise InvalidInput("A recording holds one run with one seed; use `seeds` 1 and `first` 0.")
 
 
 def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ...], str, int]:

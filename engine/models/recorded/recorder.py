@@ -71,7 +71,7 @@ class Recorder:
         self.folder, self.model, self.optimizer = Path(folder), unwrapped(model), optimizer
         self.every, self.clip, self.adapters = every, clip, adapters
         if every < 1:
-            raise InvalidInput(f"`every` is {every}; give how many steps lie between two checkpoints, 1 at least.")
+            raise InvalidInput(f"`every` is {every}; give how many steps lie between two checkpoints, at least 1.")
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise InvalidInput(f"`{self.folder}` is there and holds something; give a new folder for the recording.")
         self.moving = {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}

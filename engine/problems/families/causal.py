@@ -179,7 +179,7 @@ def _recorded_recipe(facts: RecordingFacts) -> FineTuning:
     if adapters is None:
         return RECIPE.model_copy(update={"rank": 0})
     if adapters.unlike:
-        raise InvalidInput(f"The adapters of this recording have what adapters here have not ({adapters.unlike}); "
+        raise InvalidInput(f"The adapters of this recording have unsupported features ({adapters.unlike}); "
                            "train plain LoRA adapters.")
     return RECIPE.model_copy(update={"rank": adapters.rank, "scaling": adapters.scaling, "targets": adapters.targets})
 

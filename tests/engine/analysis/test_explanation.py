@@ -244,7 +244,7 @@ def test_what_a_reader_must_know_of_each_side_is_a_note_over_all_seeds():
              for worst in (3.0, 7.0)]
     found = measure(chain(a, b, 9), seeds)
     [residual] = [note for note in found.notes if "relative residual" in note]
-    assert "up to 7: " in residual and "nothing of its ranking" in residual
+    assert "up to 7: " in residual and "not measure its ranking" in residual
     assert sum("negative eigenvalues" in note for note in found.notes) == 1
 
 

@@ -74,7 +74,7 @@ def refused(folder, capsys):
     (changed("y_train", 0, 7), "without gaps"),
     (with_(y_train=np.zeros(N, dtype=int)), "two or more classes"),
     (with_(y_train=np.full(N, 0.5)), "whole number"),
-    (with_(y_train=np.arange(N - 1) % 3), "one label a row"),
+    (with_(y_train=np.arange(N - 1) % 3), "one label per row"),
     (with_(x_query=np.ones((M, D + 1))), "same columns"),
     (with_(x_train=np.ones(N)), "dimensions"),
     (with_(x_train=np.ones((0, D)), y_train=np.ones(0, dtype=int)), "empty"),
@@ -137,7 +137,7 @@ def test_an_array_header_that_promises_too_much(folder, refused):
     with zipfile.ZipFile("problem.npz", "w") as archive:
         for key in good():
             archive.writestr(f"{key}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
-    assert "not as long as it says" in refused()
+    assert "not have its declared length" in refused()
 
 
 def step(eta):

@@ -148,7 +148,7 @@ def test_without_weights_it_is_trained_once(folder):
     (["--model", "mlp", "--shape", "a,b"], "write channels, height and width"),
     (["--model", "mlp", "--checkpoint", "weights.safetensors"], "does not fit the model"),
     (["--model", "mlp", "--checkpoint", "absent.pt"], "There is no checkpoint `absent.pt`"),
-    (["--model", "no_such_module:build"], "The model `no_such_module:build` cannot be had"),
+    (["--model", "no_such_module:build"], "The model `no_such_module:build` cannot be imported"),
     (["--model", "own_models:nothing"], "let own_models:nothing return a torch module"),
     (["--model", "mlp", "--parameters", "^nothing$"], "No parameter's name matches `^nothing$`"),
 ])

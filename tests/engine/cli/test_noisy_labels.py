@@ -29,7 +29,7 @@ def test_every_label_has_its_scores(tmp_path, capsys):
     np.testing.assert_allclose(pd.read_csv(out)["self-influence"], table["TracIn · target logit"])
     np.save(theirs, np.random.default_rng(0).normal(size=150))
     assert main(again) == 2 and "Give --sign plus, or --sign minus" in capsys.readouterr().err
-    assert main([*again, "--sign", "plus"]) == 0 and "as you said" in capsys.readouterr().out
+    assert main([*again, "--sign", "plus"]) == 0 and "as given" in capsys.readouterr().out
 
 
 def test_what_if_reads_changes_and_writes_accuracies(tmp_path, capsys):
@@ -87,7 +87,7 @@ def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_tr
 @pytest.mark.parametrize(("given", "said"), [
     ([], "No data are given"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
     (["--data", ".", "--source", json.dumps({"dataset": "digits"})], "Both --data and --source name the data"),
-    (["--data", "."], "There are no pictures in the folder"), (["--source", "[]"], "--source is no JSON object")])
+    (["--data", "."], "There are no pictures in the folder"), (["--source", "[]"], "--source is not a JSON object")])
 def test_what_cannot_be_searched(tmp_path, capsys, monkeypatch, given, said):
     monkeypatch.chdir(tmp_path)
     assert main(["noisy-labels", *given, "--out", "x.csv"]) == 2

@@ -287,7 +287,7 @@ def test_a_list_that_names_no_picture_is_refused(tmp_path):
     (root / image_folder.WRONG_LABELS).write_text("cat/99.png\n", encoding="utf-8")
     refused("lists `cat/99.png`, which is not a picture of the folder", root)
     (root / image_folder.WRONG_LABELS).write_bytes(b"\xff\xfe\xfa")
-    refused("cannot be read; save it as plain UTF-8", root)
+    refused("cannot be read; save it as UTF-8", root)
 
 
 def test_a_folder_of_tables_is_refused_with_what_to_give(tmp_path):

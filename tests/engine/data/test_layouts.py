@@ -78,7 +78,7 @@ def test_folders_of_classes_and_splits(files, classes, split):
 
 @pytest.mark.parametrize("other", ["holdout", "unlabeled", "extra"])
 def test_a_folder_beside_train_that_is_no_split_is_no_class(other):
-    with pytest.raises(InvalidInput, match=f"`{other}` is no name of a split; call it `test`"):
+    with pytest.raises(InvalidInput, match=f"`{other}` does not name a split; call it `test`"):
         by_folders(listing("train/", f"{other}/"))
 
 

@@ -91,8 +91,8 @@ def test_classes_are_renamed_merged_and_left_out():
 
 @pytest.mark.parametrize(("classes", "said"), [
     ({"cow": "cat"}, "no class `cow`"), ({"cat": "", "dog": ""}, "1 class would be left"),
-    ({"cat": "../evil"}, "is no name for a class"), ({"cat": ".git"}, "is no name for a class"),
-    ({"cat": "a" * 200}, "is no name for a class")])
+    ({"cat": "../evil"}, "cannot name a class"), ({"cat": ".git"}, "cannot name a class"),
+    ({"cat": "a" * 200}, "cannot name a class")])
 def test_classes_that_cannot_be(classes, said, home):
     name = kept()
     with pytest.raises(InvalidInput, match=said):
@@ -325,11 +325,11 @@ def test_embeddings_of_pictures_go_by_sorted_paths():
 @pytest.mark.parametrize(("file", "suffix", "words"), [
     (saved(embeddings=np.ones((12, 2)), names=np.array(["a"] * 12)), "npz", "two rows of one name"),
     (saved(embeddings=np.ones((12, 2)), other=np.ones(2)), "npz", "holds `embeddings`, `other`"),
-    (saved(embeddings=np.ones(12)), "npz", "one row of numbers an example"),
+    (saved(embeddings=np.ones(12)), "npz", "one row of numbers per example"),
     (saved(embeddings=np.array([["a"]])), "npz", "save it as numbers"),
     (saved(embeddings=np.array([[None]])), "npz", "never unpickled"),
     (io.BytesIO(b"\x93NUMPY\x01\x00"), "npy", "cannot be read as a plain array"),
-    (io.BytesIO(b"path,e0\na,1\nb,x\n"), "csv", "something else than numbers"),
+    (io.BytesIO(b"path,e0\na,1\nb,x\n"), "csv", "must hold numbers"),
     (io.BytesIO(b""), "pt", "neither npy nor npz")])
 def test_embeddings_that_cannot_be_read_are_refused_and_not_stored(file, suffix, words):
     file.seek(0)

@@ -21,10 +21,10 @@ def test_spans_and_flags_are_optional():
 
 
 @pytest.mark.parametrize(("line", "said"), [
-    ("{", "Line 1 is not JSON"), ("[]", "Line 1 is no object"), ('{"prompt": "a"}', "`response` is missing"),
+    ("{", "Line 1 is not JSON"), ("[]", "Line 1 is not an object"), ('{"prompt": "a"}', "`response` is missing"),
     ('{"prompt": "a", "response": ""}', "response"), ('{"prompt": "a", "response": "  "}', "is empty"),
     ('{"prompt": "a", "response": "b", "spans": {"answer": [0, 9]}}', "ends at character 9"),
-    ('{"prompt": "a", "response": "b", "spans": {"answer": [1, 1]}}', "no span of characters"),
+    ('{"prompt": "a", "response": "b", "spans": {"answer": [1, 1]}}', "not a span of characters"),
     ('{"prompt": "a", "response": "b", "spans": {"reason": [0, 1]}}', "the spans are answer and explanation"),
     ('{"text": "a"}', "no form of a record"), ('{"messages": [{"role": "user", "content": "a"}]}', "has no answer"),
 ])
@@ -105,7 +105,7 @@ def test_spans_are_marked_by_key_and_by_pattern(tmp_path):
     assert read_jsonl(tmp_path / "r.jsonl")[0].spans == {}
     rules = {"answer": "answer is ([A-Z])", "explanation": r"^.*?\."}
     assert read_jsonl(tmp_path / "r.jsonl", rules=rules)[0].spans == record.spans
-    for rules, said in (({"answer": "("}, "no regular expression"), ({"reason": "a"}, "no span `reason`")):
+    for rules, said in (({"answer": "("}, "not a regular expression"), ({"reason": "a"}, "no span `reason`")):
         with pytest.raises(InvalidInput, match=said):
             read_jsonl(tmp_path / "r.jsonl", rules=rules)
 

@@ -38,7 +38,7 @@ def test_words_of_ones_own_are_checked_and_have_a_run_of_their_own(desk):
     before = error_run(desk, SOURCE, "eta", 4, SPAN)
     assert isinstance(before, Waiting) and titles(desk) == [before.what] and before.what.startswith("Training")
     run_job(TrainingRequest.name, training_payload(SOURCE))
-    with pytest.raises(InvalidInput, match="With seed 0: “mammal” does not stand in the response"):
+    with pytest.raises(InvalidInput, match="With seed 0: “mammal” does not occur in the response"):
         error_run(desk, SOURCE, "eta", 4, "span:mammal")
     waiting = error_run(desk, SOURCE, "eta", 4, SPAN)
     assert "Error curves of the span “The answer is” over η on" in waiting.what

@@ -93,7 +93,7 @@ def test_bm25_is_the_textbook_formula():
 
 def test_bm25_reads_texts_alone():
     assert [kind for kind in ("softmax", "module", "causal") if NAMED["bm25"].answers(kind)] == ["causal"]
-    with pytest.raises(InvalidInput, match="does not target|nothing to say|another estimator"):
+    with pytest.raises(InvalidInput, match="does not target|not defined for this kind of model|another estimator"):
         scored(naive.problem(n=20), "bm25")
 
 

@@ -150,9 +150,9 @@ def test_the_auxiliary_step_needs_a_linear_readout():
 
 def test_too_few_checkpoints():
     problem = cases.problem(checkpoints=())
-    with pytest.raises(InvalidInput, match="asks for 5 checkpoints, and the problem has 0; train with more"):
+    with pytest.raises(InvalidInput, match="needs 5 checkpoints, but the problem has 0; train with more"):
         steps.trajectory(problem, ADD, Trajectory(eta=0.1), problem.candidates, Options())
-    with pytest.raises(InvalidInput, match="asks for 5 checkpoints"):
+    with pytest.raises(InvalidInput, match="needs 5 checkpoints"):
         check(problem, Scoring.of("query_loss", ADD[0], Trajectory(eta=0.1), "first_order"))
 
 

@@ -68,10 +68,10 @@ def test_when_not_even_one_example_fits_it_says_what_to_do():
 
     p = problem("mlp")
     computed_once(p.network, ("per example", p.loss), lambda: never)
-    with pytest.raises(InvalidInput, match="single example; select fewer"), warnings.catch_warnings():
+    with pytest.raises(InvalidInput, match="does not fit in memory; select fewer"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         losses(p)
-    with pytest.raises(InvalidInput, match="take 8,.* GiB, which the memory does not hold"):
+    with pytest.raises(InvalidInput, match="take 8,.* GiB, more than the available memory"):
         chunks.allocated("gradients", 1 << 44, 1 << 6, like=p.theta)
 
 

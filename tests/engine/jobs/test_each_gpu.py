@@ -94,7 +94,7 @@ def home(tmp_path, monkeypatch):
 def test_no_gpu_is_said(home, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     assert main(["--home", str(home), "--device", "each", "--once"]) == 2
-    assert "No GPU is found here" in capsys.readouterr().err
+    assert "No GPU is available" in capsys.readouterr().err
 
 
 def test_a_cluster_has_its_own_way(home, capsys):

@@ -31,7 +31,7 @@ def test_nothing_to_compute_needs_no_cluster(monkeypatch):
 
 
 @pytest.mark.parametrize(("asked", "words"), [
-    (RayExecutor(cores=4.0), "4 cores, and no node of the Ray cluster has more than 2"),
+    (RayExecutor(cores=4.0), "4 cores, but no node of the Ray cluster has more than 2"),
     (RayExecutor(gpus=1.0), "has a GPU")])
 def test_what_no_node_offers_is_said_before_a_chunk_waits_for_it(tmp_path, asked, words):
     nodes = [Node("one", 1.0, 0.0, 1 << 30), Node("two", 2.0, 0.0, 1 << 30)]

@@ -251,7 +251,7 @@ def test_a_worker_ends_with_its_home(queue, payload, again, monkeypatch):
     Path(payload["mended"]).touch()
     thread.join(20)
     assert not thread.is_alive()
-    assert isinstance(errors[0], StoreError) and "was deleted or replaced while a worker used it" in str(errors[0])
+    assert isinstance(errors[0], StoreError) and "was deleted or replaced while in use" in str(errors[0])
 
 
 @pytest.mark.slow
@@ -265,4 +265,4 @@ def test_a_home_deleted_under_a_worker_is_said(queue, payload, start, again):
         JobQueue(queue.root).jobs()
     Path(payload["mended"]).touch()
     assert worker.wait(90) == 2
-    assert "was deleted or replaced while a worker used it" in worker.stderr.read()
+    assert "was deleted or replaced while in use" in worker.stderr.read()

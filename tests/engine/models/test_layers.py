@@ -41,7 +41,8 @@ def test_a_layer_stands_for_its_parameters_and_a_point_is_no_letter(patterns, na
     (["blocks.2"], "No layer's or parameter's name matches `blocks.2`; the nearest are `blocks"),
     (["head", "haed.weight"], "matches `haed.weight`; the nearest are `head.weight`"),
     (["xyz"], "matches `xyz`; the names begin `blocks.0.weight`"),
-    ([], "No layer is named"), ([" "], "No layer is named"), (["a,b"], "no list of names"), ([3], "no list of names")])
+    ([], "No layer is named"), ([" "], "No layer is named"), (["a,b"], "not a list of names"),
+    ([3], "not a list of names")])
 def test_what_matches_nothing_is_refused_with_the_nearest_names(patterns, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         selected(Small(), layers.spelled(patterns))

@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_imported_is_refused(folder, text, words):
 
 
 def test_a_function_that_is_not_there_and_a_name_that_is_taken_are_refused(folder):
-    with pytest.raises(InvalidInput, match="cannot be had"):
+    with pytest.raises(InvalidInput, match="cannot be imported"):
         declare(folder, "nothing")
     with pytest.raises(InvalidInput, match="already"):
         declare(folder, name="resnet18")
@@ -140,5 +140,5 @@ def test_a_function_that_is_not_there_and_a_name_that_is_taken_are_refused(folde
 
 def test_a_damaged_declaration_is_refused(monkeypatch):
     monkeypatch.setenv(VARIABLE, "{")
-    with pytest.raises(InvalidInput, match="no JSON"):
+    with pytest.raises(InvalidInput, match="not JSON"):
         declared()

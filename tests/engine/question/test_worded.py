@@ -111,7 +111,7 @@ def test_what_is_no_behavior_is_said_in_one_sentence(name, told):
 
 def test_a_behavior_without_a_column_refuses_to_be_read():
     behavior, outputs = BEHAVIORS["span:a"], torch.randn(2, 6)
-    with pytest.raises(InvalidInput, match="not at hand here"):
+    with pytest.raises(InvalidInput, match="not available here"):
         behavior.value(outputs, torch.zeros(2, dtype=torch.long))
     found = placed(behavior, 4)
     assert (found.name, found.title, found.words) == (behavior.name, behavior.title, behavior.words)

@@ -89,7 +89,7 @@ def test_a_worker_refuses_other_code_than_was_asked_for(write, tmp_path):
     asked = scores_payload(SOURCE, [mine()])
     write(3.0, load=False)
     _, job, _ = worked(tmp_path / "home", asked)
-    assert job.state == "failed" and "`mine` that is asked for is another function" in job.error
+    assert job.state == "failed" and "requested behavior `mine` is another function" in job.error
     assert plugins.VARIABLE in job.error
 
 

@@ -153,7 +153,7 @@ def unregistered():
 def test_a_users_own_behavior_runs_where_it_is_registered(tmp_path, unregistered):
     data = scores_payload(SOURCE, [own_behavior(2.0)])
     own_behavior(3.0)
-    with pytest.raises(InvalidInput, match="`mine` that is asked for is another function in this process"):
+    with pytest.raises(InvalidInput, match="requested behavior `mine` is another function in this process"):
         run_job(ScoresRequest.name, data, tmp_path)
     own_behavior(2.0)
     found = ScoresRequest.loaded(run_job(ScoresRequest.name, data, tmp_path))[0]
@@ -163,7 +163,7 @@ def test_a_users_own_behavior_runs_where_it_is_registered(tmp_path, unregistered
 def test_a_worker_that_does_not_know_a_behavior_says_so(tmp_path):
     data = scores_payload(SOURCE, SCORINGS[1:2])
     data["scorings"][0] |= {"behavior": "mine", "behavior_fingerprint": "0" * 16}
-    with pytest.raises(InvalidInput, match="`mine` that is asked for is not registered in this process"):
+    with pytest.raises(InvalidInput, match="requested behavior `mine` is not registered in this process"):
         run_job(ScoresRequest.name, data, tmp_path)
 
 

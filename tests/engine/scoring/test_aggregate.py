@@ -80,5 +80,5 @@ def test_weights_that_are_none_are_a_sentence(weights):
 
 
 def test_queries_that_are_not_there_are_a_sentence():
-    with pytest.raises(InvalidInput, match="give 3, one a query"):
+    with pytest.raises(InvalidInput, match="give 3, one per query"):
         Weighted(np.ones(2)).of(scores())

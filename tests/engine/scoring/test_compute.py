@@ -89,7 +89,7 @@ def test_chunks_do_not_change_scores(scoring):
 
 
 def test_a_budget_below_the_training_data_is_refused():
-    with pytest.raises(InvalidInput, match=r"does not hold the training data; raise it to at least 0\.5 GiB"):
+    with pytest.raises(InvalidInput, match=r"is too small for the training data; raise it to at least 0\.5 GiB"):
         compute(small(), MIXED[1], Options(budget=100))
 
 

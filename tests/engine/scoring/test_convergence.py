@@ -64,8 +64,8 @@ def test_a_residual_is_told_as_what_it_is_and_judges_no_ranking(facts, said):
     assert found.unsolved and found.largest == 2.4
     assert found.summary == f"relative residual at most 2.4e+00, measured for 2 of 3; {said}"
     assert found.remarks("LiSSA") == (
-        f"LiSSA, relative residual up to 2.4 (measured for 2 of 3 candidates): {said}. That says nothing of its "
-        "ranking.",)
+        f"LiSSA, relative residual up to 2.4 (measured for 2 of 3 candidates): {said}. This does not measure "
+        "its ranking.",)
 
 
 @pytest.mark.parametrize("largest", [0.02, 0.45, 0.99, 2.4, 7358.0])
@@ -73,7 +73,7 @@ def test_no_residual_is_worse_than_nothing(largest):
     """Below and above the residual of zero scores the sentence is the same: neither tells of the ranking."""
     found = of(False, [largest], {**LINEAR, "iterations": 3.0})
     [remark] = found.remarks("LiSSA")
-    assert "worse" not in remark + found.summary and "nothing of its ranking" in remark
+    assert "worse" not in remark + found.summary and "not measure its ranking" in remark
     assert of(False, [0.005], LINEAR).remarks("LiSSA") == (), "where conjugate gradients would have stopped, too"
 
 

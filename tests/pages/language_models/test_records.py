@@ -133,7 +133,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     assert says(sound(at), "record's TRAK score") and says(at, "which is the score")
     between = min(set(range(16)) - there)
     at.selectbox(key="choice:record").set_value(between).run()
-    assert says(sound(at), "for others after their score is decomposed")
+    assert says(sound(at), "for other records, after their score is decomposed")
     at.button(key=f"language:shade:{between}").click().run()
     [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == TokensRequest.name]
     assert f"Score of record {between}" in job.title

@@ -94,7 +94,7 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     source = chosen(noise=0.0)
     run_job(SuspicionRequest.name, suspicion_payload(source), empty)
     at = sound(open("noisy_labels", noise=0.0, **SMALL))
-    assert says(at, "It is not known which labels of these data are wrong") and not at.metric
+    assert says(at, "It is unknown which labels of these data are wrong") and not at.metric
     assert says(at, "labels flagged by")
     assert not any("AUPRC" in text for text in texts(at))
     assert any(one.key == "try" for one in at.button) and not says(at, "Recommended: ")

@@ -1,6 +1,6 @@
 r"""Removal, exactly: kernel ridge regression without each example in turn, in closed form (Allen 1974).
 
-With one column a class, Y ∈ {0, 1}^{n×C} around its mean, k(x, x') = exp(−γ (1 − cos(x, x'))) on centred inputs,
+With one column per class, Y ∈ {0, 1}^{n×C} around its mean, k(x, x') = exp(−γ (1 − cos(x, x'))) on centred inputs,
 weights w_k of the squared errors around their mean w̄ and A = K + λw̄ diag(1/w), α = A⁻¹Y, the fit and the fit without
 z_k at z_k itself are
 

@@ -44,7 +44,7 @@ def test_fractions_that_are_none_are_refused_in_a_sentence():
     at = opened("query_loss/add_occurrence/trajectory;eta=0.1")
     at.text_input[0].set_value("half").run()
     assert not at.exception and at.session_state["found"] is None
-    assert any("names no moments of a training" in error.value for error in at.error)
+    assert any("is not a list of fractions of a training" in error.value for error in at.error)
 
 
 @pytest.mark.parametrize("kind", ["remove", "upweight", "infinitesimal", "add_occurrence", "auxiliary", "relabel"])

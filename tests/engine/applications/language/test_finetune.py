@@ -144,7 +144,7 @@ def test_checkpoints_at_fractions_are_part_of_no_other_training():
     assert not {"checkpoints_at", "dropout"} & set(spaced.model_dump(mode="json"))
     with pytest.raises(InvalidInput, match="must end with 1"):
         FineTuning(checkpoints_at="0.5")
-    with pytest.raises(InvalidInput, match="names no moments of a training"):
+    with pytest.raises(InvalidInput, match="is not a list of fractions of a training"):
         FineTuning(checkpoints_at="0,1")
 
 

@@ -165,7 +165,7 @@ def test_a_run_of_the_command_line(made, tmp_path, capsys):
     ('{"a":' * 500 + "1" + "}" * 500, "nests"),
     (json.dumps({"model": "x", "task": {}, "seed": 2**64}), "`seed` is 18446"),
     ('{"model": "x", "task": {}, "seed": -1}', "`seed` is -1"),
-    ('{"model": "x", "task": {}, "asked": 3}', "`asked` is no list"), ('{"task": {}}', "`model` is missing"),
+    ('{"model": "x", "task": {}, "asked": 3}', "`asked` is not a list"), ('{"task": {}}', "`model` is missing"),
     ('{"model": "x", "task": {"name": "magic"}}', "magic"),
     ('{"model": "x", "task": {"name": "own", "train": "absent.jsonl"}}', "cannot be read"),
     ('{"model": "absent-model", "task": {"name": "own", "train": [{"prompt": "a", "response": "b"}, '

@@ -76,7 +76,7 @@ def test_the_same_records_in_another_session(review, tmp_path):
 
 
 @pytest.mark.parametrize(("given", "why"), [
-    ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "no verdict; use wrong, fine, unsure"),
+    ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "not a verdict; use wrong, fine, unsure"),
     ((0, WRONG, 0), "is the given one"), ((0, FINE, 1), "`wrong` alone"),
     ((2, WRONG, 7), "use 0 to 1"),
     ((2, WRONG, None, "", "", None, "Answer 2."), "is the given one"),

@@ -110,7 +110,7 @@ def test_any_scoring_ranks_labels():
 
 
 def test_more_checkpoints_than_the_run_kept_are_a_sentence():
-    with pytest.raises(InvalidInput, match="asks for 5 checkpoints, and the problem has 2"):
+    with pytest.raises(InvalidInput, match="needs 5 checkpoints, but the problem has 2"):
         suspicion(model(model="mlp"), METHODS["tracin"].scoring("Trusted loss"))
 
 
