@@ -253,7 +253,7 @@ def test_what_is_said_of_removal_at_the_desk():
     told = manifest("table-a10")
     minutes = [part["wall_seconds"] / 60 for part in told["parts"]]
     read = [run["test_accuracy"] for run in told["runs"]]
-    assert (f"with four seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one core each). The models read "
+    assert (f"with five seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one shared core each). The models read "
             f"{100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
     gains, wrong = removal_of_pictures("10%")
     beside = gains - gains.loc[PICTURES["random"]]
@@ -265,7 +265,8 @@ def test_what_is_said_of_removal_at_the_desk():
         mean, half = t_interval(values)
         assert (mean - half > 0) == decided
     assert wrong.drop("Oracle").idxmax() != gains.mean(axis=1).drop("Oracle").idxmax() == named[1]
-    assert gains.mean(axis=1)[named[1]] == pytest.approx(gains.mean(axis=1)[named[0]], abs=0.1)
+    above = gains.mean(axis=1)[named[1]] - gains.mean(axis=1)[named[0]]
+    assert f"the largest mean gain, {above:.2f} points above the oracle's" in REPRODUCING
     small = removal_of_pictures("1%")[0]
     for pair in small.index.drop(PICTURES["random"]):
         a, b = t_interval(small.loc[pair] - small.loc[PICTURES["random"]])
