@@ -228,7 +228,7 @@ def test_shapes_in_the_alpha_channel_are_seen(ink, paper, tmp_path):
         return png(pixels, "RGBA")
 
     count, data = levels(tmp_path, content)
-    assert count > 100 and f"put on {paper} paper" in data.said[0]
+    assert count > 100 and f"get a {paper} background" in data.said[0]
 
 
 def test_pictures_that_are_all_alike_are_said_to_be(tmp_path):

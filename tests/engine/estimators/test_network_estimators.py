@@ -203,7 +203,7 @@ def test_trak_over_models_averages_kernels_and_doubts_by_themselves(problem, ens
 
 def test_trak_needs_the_models_that_it_is_to_average(problem):
     own, _ = ensembled(problem, "trained")
-    with pytest.raises(InvalidInput, match="kept 2"):
+    with pytest.raises(InvalidInput, match="stored 2"):
         trak_scores(own, models=3, ensemble="checkpoints")
     with pytest.raises(InvalidInput, match="How this model was trained is not known"):
         trak_scores(problem, models=2)

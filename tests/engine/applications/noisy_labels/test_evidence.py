@@ -65,7 +65,7 @@ def test_a_noise_rate_outside_its_range(rate):
 
 def test_bad_evidence():
     x, y = np.arange(12, dtype=np.float32).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1])
-    with pytest.raises(InvalidInput, match="no example of class 1; add one"):
+    with pytest.raises(InvalidInput, match="no example of class 1; add at least one"):
         Evidence(x, y, x[:1] + 50, np.array([0]), 2)
     with pytest.raises(InvalidInput, match="all training examples are of one class|All training examples are of one"):
         Evidence(x, np.zeros(6, dtype=np.int64), x[:2], np.array([0, 0]), 2)
