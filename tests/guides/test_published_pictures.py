@@ -253,8 +253,8 @@ def test_what_is_said_of_removal_at_the_desk():
     told = manifest("table-a10")
     minutes = [part["wall_seconds"] / 60 for part in told["parts"]]
     read = [run["test_accuracy"] for run in told["runs"]]
-    assert (f"with five seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one shared core each). The models read "
-            f"{100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
+    assert (f"with five seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one shared core each). "
+            f"The models read {100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
     gains, wrong = removal_of_pictures("10%")
     beside = gains - gains.loc[PICTURES["random"]]
     named = [PICTURES["an oracle"], ("LiSSA", "Hard margin"), ("GradSim", "Hard margin"), ("TracIn", "Target logit")]
