@@ -1,5 +1,5 @@
-# make run    the workbench in the browser       make test          lint, types, all quick tests, and each page in a browser
-# make lint   style                              make test-browser  every act of every page in a browser
+# make run    the workbench in the browser       make test          lint, types, and the quick tests, of each page some
+# make lint   style                              make test-pages    all other quick tests of pages, many in a browser
 # make types  types                              make test-slow     comparisons with slow references, long visits
 # make clean  remove environments and caches     make bench         the measurements against other libraries
 # make fuzz   an hour of foreign content at every door
@@ -18,7 +18,7 @@ BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
-.PHONY: run test test-browser test-slow fuzz load cluster-test lint types bench clean
+.PHONY: run test test-pages test-slow fuzz load cluster-test lint types bench clean
 
 run: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m engine run $(if $(CLASS),--classroom $(CLASS:1=auto)) \
@@ -31,11 +31,12 @@ types: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m mypy --num-workers $(CORES)
 
 test: $(VENV)/requirements.stamp lint types
-	$(BESIDE) -m "not (slow or e2e or serial)"
+	$(BESIDE) -m "not (slow or e2e or serial or page and not core)"
 	$(BROWSER) -m "e2e and core and not slow" tests/e2e
 	$(PYTEST) -n 0 -m "serial and not slow" $$(grep -rl --include='*.py' mark[.]serial tests)  # alone
 
-test-browser: $(VENV)/requirements.stamp
+test-pages: $(VENV)/requirements.stamp
+	$(BESIDE) -m "page and not (core or slow or serial)" tests/pages
 	$(BROWSER) -m "e2e and not (core or slow)" tests/e2e
 
 test-slow: $(VENV)/requirements.stamp

@@ -1,8 +1,17 @@
 """A home of its own for every page test, and no worker."""
 
+from pathlib import Path
+
 import pytest
 
 from engine.desk import published
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.page)
 
 
 @pytest.fixture(autouse=True)

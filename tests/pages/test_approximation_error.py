@@ -22,6 +22,8 @@ from engine.scoring.scoring import Scoring
 from tests.engine.requests_for_tests import answered, scores_payload
 from tests.pages.support import open, says, sound, texts
 
+pytestmark = pytest.mark.core
+
 HESSIANS = solvers_for(SoftmaxProblem)
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 SOURCE = ProblemSource(n_train=60, n_queries=20, n_test=500)

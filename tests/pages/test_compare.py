@@ -18,6 +18,8 @@ from engine.scoring import codes
 from engine.scoring.compute import compute
 from tests.pages.support import open, queued, says, sound
 
+pytestmark = pytest.mark.core
+
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 
 

@@ -10,6 +10,8 @@ from engine.scoring import codes, controlled
 from engine.scoring.compute import compute
 from tests.pages.support import open, says, sound, texts
 
+pytestmark = pytest.mark.core
+
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 STEP, LOGIT = (codes.encode(controlled.step_scoring(name, 0.1)) for name in ("query_loss", "query_logit"))
 MARGIN = codes.encode(controlled.step_scoring("hard_margin", 0.3))

@@ -5,6 +5,8 @@ import pytest
 from app.guide import data
 from tests.pages.support import open, says, sound
 
+pytestmark = pytest.mark.core
+
 
 def headings(at):
     return [at.header[0].value, *(heading.value for heading in at.subheader)]

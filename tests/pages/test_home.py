@@ -1,8 +1,12 @@
+import pytest
+
 from app.home import first_look
 from app.widgets.pickers import specification_list
 from engine.basics.errors import MissingData
 from engine.desk import Waiting
 from tests.pages.support import open, says, sound
+
+pytestmark = pytest.mark.core
 
 
 def test_home_says_what_this_is_and_shows_a_real_disagreement():

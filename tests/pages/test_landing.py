@@ -5,6 +5,8 @@ import pytest
 from app.widgets.jobs.desk import desk
 from tests.pages.support import open, says, sound
 
+pytestmark = pytest.mark.core
+
 OWN = "My own data"
 
 

@@ -13,6 +13,8 @@ from engine.metrics.intervals import t_interval
 from engine.scoring import codes
 from tests.pages.support import open, revealed, says, sound
 
+pytestmark = pytest.mark.core
+
 PAGES = ("compare", "examples", "approximation_error")
 STEPS = range(1, len(LESSONS) + 1)
 

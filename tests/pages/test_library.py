@@ -12,7 +12,7 @@ from engine.library import SHELVES, notes, views
 from engine.store import comparisons as saved
 from tests.pages.support import open, says, sound
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("home")]
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 
 

@@ -9,6 +9,8 @@ from engine.analysis.embedding import embedding
 from engine.problems import ProblemSource
 from tests.pages.support import open, queued, says, sound
 
+pytestmark = pytest.mark.core
+
 SMALL = {"data": "digits", "train": 60, "queries": 12, "candidates": 8, "nseeds": 1}
 
 

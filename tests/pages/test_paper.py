@@ -21,7 +21,7 @@ from tests.app.widgets.results.test_published import A6, stored
 from tests.pages import support
 from tests.pages.support import says, sound
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("home")]
 ROOT = Path(__file__).parents[2]
 
 

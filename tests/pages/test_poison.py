@@ -10,6 +10,8 @@ from engine.desk import poison as poisons
 from engine.jobs import run_job
 from tests.pages.support import open, queued, says, shown, sound, texts
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture
 def table(tmp_path, home):

@@ -16,7 +16,7 @@ from tests.engine.requests_for_tests import scores_payload
 from tests.pages import support
 from tests.pages.support import says, sound
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("home")]
 SOURCE = ProblemSource(n_train=60, n_queries=5, n_test=20)
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})

@@ -19,6 +19,8 @@ from engine.scoring.compute import compute
 from engine.store import external_scores
 from tests.pages.support import open, says, sound
 
+pytestmark = pytest.mark.core
+
 MADE = ScorecardRequest
 LOO = "query loss · remove · retrain"
 SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds": 1}

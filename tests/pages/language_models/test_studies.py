@@ -18,7 +18,7 @@ from tests.pages import support
 from tests.pages.language_models.small import html
 from tests.pages.support import says, sound
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("home")]
 
 
 def test_without_results_the_page_says_how_to_get_them():

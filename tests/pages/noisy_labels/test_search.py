@@ -4,6 +4,7 @@ import io
 import zipfile
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from app.noisy_labels import data as noisy_runs
@@ -22,6 +23,8 @@ from engine.jobs import run_job
 from tests.engine.requests_for_tests import suspicion_payload
 from tests.pages.noisy_labels.small import HEATMAP, SMALL, address, button, chosen, noisy_flagged
 from tests.pages.support import finished_in, open, says, select, sound, texts
+
+pytestmark = pytest.mark.core
 
 
 def test_it_asks_before_it_computes_and_queues_the_first_list_and_the_run(empty):
