@@ -76,10 +76,11 @@ with dock:
     if compared.waiting is not None:
         job_panel.watch(compared.waiting)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
-    if not set(pair) <= set(compared.rows):
+    opened = set(pair) <= set(compared.rows)
+    if not opened:
         st.info(f"This pair is {'being' if compared.waiting else 'not'} computed. Press a cell with a number to open "
                 "it.", icon=":material/hourglass:")
-if not set(pair) <= set(compared.rows):
+if not opened:
     import_scores(compared.candidates)
     st.stop()
 names = [names[row] for row in compared.rows]

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.guides.claims import predicates, scan, settings  # noqa: F401
+from tests.guides.claims import language, predicates, scan, settings  # noqa: F401
 from tests.guides.claims.table import REASONS, TABLES, Claim, claims, exists
 
 TEXTS = scan.texts()
