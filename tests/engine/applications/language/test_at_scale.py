@@ -73,16 +73,17 @@ def test_money_is_that_of_all_devices():
 
 @pytest.mark.slow
 def test_a_measured_rate_foretells_hours_within_a_factor_of_two():
-    """The rate of eight records, and the time of others: more of them, of another length."""
+    """The rate of eight records, and the time of others: more of them, of another length. Each is the best of three
+    rounds, since other tests run beside this one."""
     clock = time.process_time
-    rate = rates.measured_rate(EMBEDDED_MODEL, 40, clock=clock)
+    rate = max(rates.measured_rate(EMBEDDED_MODEL, 40, clock=clock) for _ in range(3))
     model, encoder = rates.adapted(EMBEDDED_MODEL, "cpu")
     batch = rates.records(encoder, 24, 20)
     frozen, adapters = rates.sizes(model)
     scale = StudyScale(records=len(batch.ids), parameters=frozen, adapters=adapters, rate=rate, checkpoints=1,
                        tokens=batch.ids.shape[1])
     planned = table(scale).set_index("part").hours["gradients of records"] * 3600
-    assert 0.5 < rates.seconds(model, batch, clock) / planned < 2
+    assert 0.5 < min(rates.seconds(model, batch, clock) for _ in range(3)) / planned < 2
 
 
 def test_the_guide_tells_what_is_counted():
