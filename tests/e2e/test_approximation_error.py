@@ -112,7 +112,7 @@ def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, scr
     chart.wait_for(timeout=120_000)
     settle(page)
     said = page.locator('[data-testid="stMain"]').inner_text()
-    assert "Is this run differentiable?" in said and "of real trainings" in said and "float64 throughout" in said
+    assert "Is this run differentiable?" in said and "of actual retraining" in said and "float64 throughout" in said
     spoken = chart.evaluate("chart => [chart, ...chart.querySelectorAll('[aria-label]')]"
                             ".map(part => part.getAttribute('aria-label') || '').join()")
     assert re.search(r"median: [\d.e-]+% at 0.0001", spoken)
