@@ -48,7 +48,6 @@ class ControlSetRequest(OfCandidates[ControlledScores]):
     """
 
     name: ClassVar = "control-set"
-    answer: ClassVar = ControlledScores
     doing: ClassVar = "scores of both sets"
     outputs: ClassVar = {"out": "Scores to write: a row for each candidate, largest difference first."}
     outside: ClassVar = True

@@ -80,7 +80,6 @@ class LadderRequest(OfCandidates[Ladder]):
     """
 
     name: ClassVar = "lds-ladder"
-    answer: ClassVar = Ladder
     doing: ClassVar = "rungs"
     outputs: ClassVar = {"out": "Ladder to write: a row for each rung."}
 

@@ -130,7 +130,6 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     """
 
     name: ClassVar = "linear-range"
-    answer: ClassVar = LinearRange
     doing: ClassVar = "trainings with other weights"
     outputs: ClassVar = {"out": "Table to write: a row for each candidate and change."}
     shared: ClassVar = True

@@ -93,7 +93,6 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
     """
 
     name: ClassVar = "over-seeds"
-    answer: ClassVar = SeedRuns
     doing: ClassVar = "training runs"
     shared: ClassVar = True
 

@@ -104,7 +104,6 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
     """
 
     name: ClassVar = "run-errors"
-    answer: ClassVar = RunErrors
     numerics: ClassVar = 2
     doing: ClassVar = "the training, differentiated"
     outputs: ClassVar = {"out": "Table to write: a row for each cause of SOURCE's error and each estimator.",

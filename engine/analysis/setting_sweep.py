@@ -55,7 +55,6 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     """
 
     name: ClassVar = "setting-sweep"
-    answer: ClassVar = SettingSweep
     doing: ClassVar = "values of the setting"
     outputs: ClassVar = {"out": "Table to write: a row for each value and metric."}
     shared: ClassVar = True

@@ -219,7 +219,6 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
     """
 
     name: ClassVar = "datamodel"
-    answer: ClassVar = Retrained
     numerics: ClassVar = 2
     doing: ClassVar = "training models on subsets"
     shared: ClassVar = True

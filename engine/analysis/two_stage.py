@@ -57,7 +57,6 @@ class TwoStageRequest(OfCandidates[TwoStage]):
     """
 
     name: ClassVar = "two-stage"
-    answer: ClassVar = TwoStage
     doing: ClassVar = "scores of the shortlist"
     outputs: ClassVar = {"out": "Ranking to write: a row for each query and candidate of its shortlist.",
                          "recall": "Table to write: the recall of the first stage, a row for each query."}

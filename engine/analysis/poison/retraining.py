@@ -45,7 +45,6 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     """Retrain without some training examples, and compare predictions before and after."""
 
     name: ClassVar = "remove-suspects"
-    answer: ClassVar = WithoutSuspects
     doing: ClassVar = "training without the suspects"
     unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and query."}

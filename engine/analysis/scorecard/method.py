@@ -169,16 +169,14 @@ def _named(name: str, **process: float) -> Specified:
     return Specified(name, method.title, build, method.implied().exact)
 
 
-METHODS: Registry[CardMethod] = Registry("scorecard method")
-for _method in (
+METHODS: Registry[CardMethod] = Registry("scorecard method", (
         Removed("loo", "Exact leave-one-out", NAMED["loo"].implied),
         Specified("step", "Exact step", lambda behavior: Scoring.of(
             behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}), True),
         *(_named(name) for name in ("influence_function", "gradsim", "gradsim_cosine", "repsim",
                                     "repsim_cosine", "tracin", "less", "trak")),
         *(_named(name, damping=DAMPING) for name in ("influence_function_ekfac", "influence_function_datainf")),
-        Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))):
-    METHODS.add(_method.name, _method)
+        Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))))
 
 
 
