@@ -40,9 +40,9 @@ from engine.experiments.agreements import (
 )
 from engine.experiments.conventions import as_authors
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
-from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems import Problem
 from engine.question.behaviors import BEHAVIORS as READOUTS
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import LocalResponse
@@ -113,19 +113,14 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return scale * (150 if key.endswith("steps") else 0.5 * payload["settings"]["slice"])
 
 
-def _prepared(payload, index: int, seed: int, context: Context) -> SampledProblem:
-    source = ProblemSource.parse({**sources_of(payload["settings"])[index], "seed": seed})
-    return build_cached(source, context.device)
-
-
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     index, seed, kind, *number = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
-    sampled = _prepared(payload, int(index), int(seed), context)
-    sampled.problem.facts  # noqa: B018 - trains
+    own = sampled(sources_of(payload["settings"])[int(index)], int(seed), context)
+    own.problem.facts  # noqa: B018 - trains
     if kind == "steps":
-        return _steps_chunk(sampled, payload["settings"], context)
-    return _optima_chunk(sampled, int(number[0]), payload["settings"], context)
+        return _steps_chunk(own, payload["settings"], context)
+    return _optima_chunk(own, int(number[0]), payload["settings"], context)
 
 
 def _steps_chunk(sampled, settings: Mapping[str, Any], context: Context) -> Output:

@@ -64,9 +64,9 @@ from engine.experiments.network_search import (
     solved_candidates,
     solved_queries,
 )
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
-from engine.problems import ModuleProblem, Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems import ModuleProblem, Problem, SampledProblem
 from engine.problems.candidates import Shared
 from engine.problems.memory import ProblemMemory
 from engine.scoring.compute import compute
@@ -151,17 +151,14 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     settings = payload["settings"]
     searched, (seed, kind, *number) = SearchPoint.of(settings), key.split("/")
 
-    def sampled(source: Mapping[str, Any]) -> SampledProblem:
-        return build_cached(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
-                          progress=lambda done: context.progress(0.5 * done, f"training, seed {seed}"))
-
     if kind in ("optima", "searched"):
-        own = sampled(searched.source(settings))
+        own = sampled(searched.source(settings), int(seed), context, end=0.5)
         problem, size = searched.problem(own, context.computing("refining")), settings["slice"]
         if kind == "optima":
             return _optima_chunk(problem, context.computing("L-BFGS"), int(number[0]) * size, size, searched)
         return _response_chunk(problem, settings, context.computing("inverse Hessian"), _facts(own))
-    whole = sampled(longer(settings["source"]) if kind == "behaviors" else settings["source"])
+    source = longer(settings["source"]) if kind == "behaviors" else settings["source"]
+    whole = sampled(source, int(seed), context, end=0.5)
     if kind == "steps":
         return _steps_chunk(whole, settings, context.computing("steps"))
     if kind == "behaviors":
