@@ -104,6 +104,12 @@ def layers(model: Any) -> list[AdaptedLayer]:
             if hasattr(module, "lora_A") and ADAPTER in getattr(module, "lora_A", {})]
 
 
+def adapters(model) -> list[tuple[str, nn.Module]]:
+    """The modules of the adapters, by the names of their parameters."""
+    return [(f"{layer.name}.{side}", module) for layer in layers(model)
+            for side, module in (("a", layer.a), ("b", layer.b))]
+
+
 def is_adapted(model: Any) -> bool:
     """Whether it has adapters of PEFT, of LoRA's or of another kind."""
     return hasattr(model, "peft_config")
