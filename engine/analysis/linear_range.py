@@ -138,6 +138,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     candidates: Annotated[Count | None, Field(ge=1, le=1_000, description=(
         "How many candidates are tested; the model is retrained ten times for each."))] = 3
     process: Descent = Replay()
+    trainings: ClassVar[float] = 1.0
 
     def title(self, problem: str) -> str:
         return f"Derivative of the training against actual retraining on {problem}, examples tried: {self.candidates}"
@@ -154,10 +155,6 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     def weight(self, chunk: str) -> float:
         """In trainings: a differentiated one takes as long as several."""
         return 20.0 if chunk == WHOLE else 2.0 * len(EPSILONS)
-
-    @property
-    def trainings(self) -> float:
-        return 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> LinearRange:
         check_one_run(problem, self.process)

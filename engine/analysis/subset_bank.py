@@ -229,6 +229,7 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
     behaviors: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(set(names))))] = ()
     protocol: ProtocolName = "weights"
     among: Among = "candidates"
+    trainings: ClassVar[float] = float(TOGETHER)
 
     def title(self, problem: str) -> str:
         return f"{self.subsets} models on subsets of {problem}"
@@ -243,10 +244,6 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
         if self.among == "candidates":
             self.draw.membership(self.count)  # refused before anything is trained
         return [str(index) for index in range(-(-self.subsets // TOGETHER))]
-
-    @property
-    def trainings(self) -> float:
-        return float(TOGETHER)
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
         return chunk_of(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])

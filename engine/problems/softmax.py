@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -48,6 +48,8 @@ class SoftmaxProblem(Problem):
     live_seconds, live_device = 4.0, "cpu"  # small float64 problems answer no sooner on a GPU
     offers = frozenset({"gradients", "training", "labels"})
     curvatures = (SoftmaxHessian,)
+
+    precision: ClassVar[str] = "float64"
 
     def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,
                  candidates: Arraylike | Iterable[int] | None = None, outside: Units | None = None, *, l2: float = 1e-4,
@@ -134,10 +136,6 @@ class SoftmaxProblem(Problem):
 
     def double(self) -> SoftmaxProblem:
         return self
-
-    @property
-    def precision(self) -> str:
-        return "float64"
 
     def kernel(self, rows: Tensor) -> Tensor:
         """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""

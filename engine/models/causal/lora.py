@@ -117,7 +117,7 @@ def is_adapted(model: Any) -> bool:
 
 def trained(model: Any) -> dict[str, nn.Parameter]:
     """The trained parameters by name, in the order of `layers`: `NAME.a` and `NAME.b`."""
-    return {f"{layer.name}.{part}": getattr(layer, part).weight for layer in layers(model) for part in ("a", "b")}
+    return {name: module.weight for name, module in adapters(model)}
 
 
 def short(name: str) -> str:
