@@ -145,8 +145,7 @@ def summarized(surface: str, metrics: Mapping[str, np.ndarray]) -> pd.DataFrame:
     for (i, value), (j, other) in product(enumerate(chosen.rows), enumerate(chosen.columns)):
         for metric, values in metrics.items():
             mean = summarize([values[i, j]], interval_over="queries")
-            rows.append({chosen.symbols[0]: value, chosen.symbols[1]: other, "metric": metric, "mean": mean.mean,
-                         "ci95": mean.ci95, "n_queries": mean.n_queries, "n_dropped": mean.n_dropped})
+            rows.append({chosen.symbols[0]: value, chosen.symbols[1]: other, "metric": metric, **mean.columns})
     return pd.DataFrame(rows)
 
 

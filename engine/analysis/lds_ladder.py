@@ -102,10 +102,6 @@ class LadderRequest(OfCandidates[Ladder]):
     def trainings(self) -> float:
         return float(self.models)
 
-    @property
-    def computed(self) -> Sequence[Scoring]:
-        return [self.scoring]
-
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Ladder:
         if not self.scoring.route.implies:
             raise InvalidInput(f"`{self.scoring.route.title}` implies no specification, so that no step leads from its "

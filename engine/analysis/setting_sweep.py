@@ -128,8 +128,7 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
         for index, value in enumerate(self.grid):
             for metric in METRICS:
                 summary = summarize(getattr(answer, metric)[index], "queries")
-                rows.append({"setting": self.vary, "value": value, "metric": metric, "mean": summary.mean,
-                             "ci95": summary.ci95, "n_queries": summary.n_queries, "n_dropped": summary.n_dropped,
+                rows.append({"setting": self.vary, "value": value, "metric": metric, **summary.columns,
                              "seconds": answer.seconds[index]})
         return pd.DataFrame(rows)
 

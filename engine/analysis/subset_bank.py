@@ -81,7 +81,7 @@ class Draw(Value):
         if size < 2:
             raise InvalidInput("With one candidate subsets carry no information; use at least 2.")
         rng = np.random.default_rng([self.seed, size])
-        return _halves(rng, self.count, size) if self.kind == "halves" else _paired(rng, self.count, size)
+        return rng.random((self.count, size)) < 0.5 if self.kind == "halves" else _paired(rng, self.count, size)
 
     def fraction(self, n: int, k: int) -> float:
         """The share of all n training examples that a model is trained on, k of them candidates; in the mean, where
@@ -108,10 +108,6 @@ class Draw(Value):
 def _percent(fraction: float) -> str:
     """90%, 99.5%."""
     return f"{100 * fraction:.3g}%"
-
-
-def _halves(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
-    return rng.random((count, k)) < 0.5
 
 
 def _paired(rng: np.random.Generator, count: int, k: int) -> np.ndarray:

@@ -16,7 +16,7 @@ Each seed is one `steps` chunk and several `optima` chunks, one for each slice o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -78,16 +78,19 @@ SMALL = StudyPreset("small", "digits, and FashionMNIST averaged to 14×14 pixels
          "pool": 2}]})
 
 
-def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
-    """(axis, comparison, parameter) of Table A-6 -> the two scorings it compares."""
+def step_pairs(five_steps: str) -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
+    """(axis, comparison, parameter) of the B axis and of five steps -> the two scorings it compares."""
     step = step_scoring("query_loss", ETA)
-    compared = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
-                for behavior in BEHAVIORS[1:]}
-    removed = removal_scoring("n-1")
-    compared |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
-                 for alpha in ALPHAS}
-    return compared | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()),
-                       ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
+    return {**{("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
+               for behavior in BEHAVIORS[1:]}, ("T", five_steps, ""): (step, unrolled_scoring())}
+
+
+def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
+    """Those of Table A-6."""
+    removed, step = removal_scoring("n-1"), step_scoring("query_loss", ETA)
+    return step_pairs(FIVE_STEPS) | {
+        ("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
+        for alpha in ALPHAS} | {("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
 
 
 def sources_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -214,7 +217,7 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], i
     whole = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "converged"}
     scores = {name: agreements.of_candidates(converged) for name, agreements in Bounded.all_restored(whole).items()}
     stepped = steps.arrays()
-    agreements = _from_steps(stepped)
+    agreements = from_steps(stepped, "table_a6", FIVE_STEPS, "figure_4", BEHAVIORS, ETAS)
     step = Bounded.restored(stepped, "step").of_candidates(converged)
     agreements[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = measured(
         step, scores[f"response|query_loss|{DAMPING!r}"], payload["settings"], True)
@@ -229,17 +232,16 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], i
     return agreements, manifest
 
 
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
-    agreements: Agreements = {}
-    for behavior in BEHAVIORS[1:]:
-        title = f"query loss vs. {words(behavior)}"
-        agreements[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
-    agreements[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
-    for behavior in BEHAVIORS:
-        for eta in ETAS:
-            key = ("figure_4", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
-            agreements[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
-    return agreements
+def from_steps(arrays: Mapping[str, np.ndarray], table: str, five_steps: str, figure: str, behaviors: Sequence[str],
+               etas: Sequence[float]) -> Agreements:
+    """What the chunks of steps hold: of a table the B axis and five steps, of a figure the curves of `behaviors`."""
+    rows: Agreements = {(table, "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(
+        arrays, f"B|{behavior}") for behavior in BEHAVIORS[1:]}
+    rows[(table, "", "T", five_steps, "", "query_loss")] = restored(arrays, "T|unrolled")
+    for behavior, eta in product(behaviors, etas):
+        key = (figure, "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
+        rows[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
+    return rows
 
 
 def _from_optima(scores: Mapping[str, Bounded], settings: Mapping[str, Any]) -> Agreements:

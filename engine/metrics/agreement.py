@@ -141,6 +141,11 @@ class MeanAgreement:
     per_seed: tuple[float, ...]
     interval_over: str = "seeds"
 
+    @property
+    def columns(self) -> dict[str, float]:
+        """Of a row of a table."""
+        return {name: getattr(self, name) for name in ("mean", "ci95", "n_queries", "n_dropped")}
+
 
 def summarize(per_query: Arrays, interval_over: str = "seeds") -> MeanAgreement:
     """Mean agreement over queries and seeds, with a 95% t interval.

@@ -139,7 +139,8 @@ def differentiated(model, towards):
         found.add_((value * towards[name]).sum((1, 2)))
 
     with gradients.tapped(model) as tap:
-        gradients.record_gradients(tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)], [receive])
+        gradients.record_gradients(
+            tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)], [receive])
     return found, names
 
 
