@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from engine.basics.errors import InvalidInput
 
@@ -25,7 +25,9 @@ class Registry(dict[str, T], Generic[T]):
         """things: those that are registered from the start, by name or each with its `name`."""
         super().__init__()
         self.noun = noun
-        for name, thing in things.items() if isinstance(things, Mapping) else ((one.name, one) for one in things):
+        given = things.items() if isinstance(things, Mapping) else [
+            (one.name, one) for one in cast(Iterable[Any], things)]
+        for name, thing in given:
             self.add(name, thing)
 
     def add(self, name: str, thing: T, *, replace: bool = False) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -148,5 +148,5 @@ class ProblemOptions:
     def arguments(self) -> list[str]:
         """As on the command line; of an absolute path the file's name only."""
         given = chosen(self, always=("device", "memory"))
-        last = {name: given.pop(name) for name in ("memory", "precision") if name in given}
+        last: dict[str, Any] = {name: given.pop(name) for name in ("memory", "precision") if name in given}
         return option_words({**given, **last})
