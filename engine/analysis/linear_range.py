@@ -194,7 +194,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     options, (held, read) = options or Options(), in_double(problem, behavior, process)
     signed = [sign * epsilon for epsilon in epsilons for sign in (-1, 1)]
     with held.exclusive:
-        rate = _rate(held, read, process, options)
+        rates = rate(held, read, process, options)
         changes = reweighted(held, signed, process, held.candidates, options)
     rows = []
     for epsilon, response in zip(signed, changes, strict=True):
@@ -202,7 +202,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
         reached = response.reached(values)
         known = ~(response.errors(values, read, held.query_labels) >= values.abs()) & reached
         for index, candidate in enumerate(held.candidates.tolist()):
-            error = _error(values[:, index], epsilon / held.n * rate[:, index], known[:, index])
+            error = _error(values[:, index], epsilon / held.n * rates[:, index], known[:, index])
             rows.append({"candidate": candidate, "epsilon": epsilon, "error": error if reached[index] else np.inf})
     return pd.DataFrame(rows)
 
@@ -215,7 +215,7 @@ def in_double(problem: Problem, behavior: str, process: Replay) -> tuple[Problem
     return held, read[0]
 
 
-def _rate(problem: Problem, read: Behavior, process: Replay, options: Options) -> Tensor:
+def rate(problem: Problem, read: Behavior, process: Replay, options: Options) -> Tensor:
     """dB/dα, (m, b)."""
     response = replay(problem, [Infinitesimal()], process, problem.candidates, options)[0]
     return response.scores(read, problem.query_labels)
@@ -248,6 +248,6 @@ def precision(problem: Problem, behavior: str, process: Replay, options: Options
     for version in (problem, problem.double()):
         held, read = version.asking([Scoring.of(behavior, Infinitesimal(), process).readout])
         with held.exclusive:
-            rates.append(_rate(held, read[0], process, options).double())
+            rates.append(rate(held, read[0], process, options).double())
     narrow, wide = rates
     return float((narrow - wide).norm() / wide.norm())

@@ -126,10 +126,6 @@ class SoftmaxProblem(Problem):
     def query_logits(self) -> Tensor:
         return self.memo("query_logits", lambda: self.outputs(self.queries))
 
-    @property
-    def probabilities(self) -> Tensor:
-        return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
-
     def unit_probabilities(self, rows: Tensor) -> Tensor:
         """softmax f(x_k; θ_D) of examples `rows` (b,) that may be candidates, shape (b, C)."""
         return self.outputs(self.units(rows).x).softmax(-1) if self.adds(rows) else self.probabilities[rows]
