@@ -124,8 +124,8 @@ def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers:
     if curves.complete:
         how = sliding.show(chosen, means, seeds, order, (name, metric.title), ticks, _overlay(chosen), CURVES, said)
     else:
-        chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
-                                 published=_overlay(chosen), height=CURVES)
+        chart = agreement_curves(means, seeds, order, (name, metric.title), ticks, _overlay(chosen), height=CURVES,
+                                 markers=markers)
         st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=said)
         how = f"Large dots on the dashed line: the chosen {chosen.symbol}, first seed."
     candidates = chosen.candidates or chosen.sources[0].n_train or 0

@@ -11,7 +11,7 @@ import streamlit as st
 from app.approximation import data as tables
 from app.approximation.state import CurveChoice, slid
 from app.charts import slide
-from app.charts.curves import sliding_curves
+from app.charts.curves import agreement_curves
 from app.charts.draw import draw
 from engine.desk.error_curves import live
 
@@ -23,7 +23,7 @@ def show(chosen: CurveChoice, means: pd.DataFrame, seeds: pd.DataFrame, order: S
     """The curves; returns what there is to know of reading them."""
     start = _start(chosen)
     stops = tuple(sorted({*chosen.stops, start}))
-    draw(sliding_curves, means, seeds, list(order), titles, list(ticks), published, tables.at_stops(means, stops),
+    draw(agreement_curves, means, seeds, list(order), titles, list(ticks), published, tables.at_stops(means, stops),
          stops.index(start), height, key=key(chosen), on_select=partial(_moved, key(chosen), chosen.panel, stops),
          selection_mode=[slide.CHOSEN], alt=said)
     if not live(chosen.sources[0]):

@@ -17,16 +17,16 @@ AXIS = 90
 SAME, SWITCHED = "#3A92CF", "#D55E00"
 
 
-def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], *, x_title: str, y_title: str,
-                     ticks: Sequence[float], best: float = 1.0, markers: pd.DataFrame | None = None,
-                     published: pd.DataFrame | None = None, stops: pd.DataFrame | None = None, start: int = 0,
-                     height: int = 380) -> alt.LayerChart:
+def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
+                     ticks: Sequence[float], published: pd.DataFrame | None = None, stops: pd.DataFrame | None = None,
+                     start: int = 0, height: int = 320, markers: pd.DataFrame | None = None) -> alt.LayerChart:
     """means: series, x, mean, low, high, n_seeds; seeds: series, x, seed, mean; markers: series, x, mean; published:
-    these and `run`, its name in the legend; stops: series, place, x, mean, where a slider stops, at first at `start`.
+    these and `run`, its name in the legend; stops: series, place, x, mean, where a slider stops, at first at `start`;
+    titles: of the two axes.
     """
-    order = list(order)
+    order, (x_title, y_title) = list(order), titles
     means, seeds, markers, stops = (_last_first(frame, order) for frame in (means, seeds, markers, stops))
-    scale = alt.Scale(domain=_domain([means, seeds, markers, published], best), zero=False, nice=False)
+    scale = alt.Scale(domain=_domain([means, seeds, markers, published]), zero=False, nice=False)
     y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=6, format=".3~f"))
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", domain=[min(ticks), max(ticks)], padding=14),
               axis=alt.Axis(values=list(ticks), format="~e" if min(ticks) < 1e-3 else "~g", grid=False,
@@ -58,22 +58,6 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
     return alt.layer(*layers).properties(height=height)
 
 
-def sliding_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
-                   ticks: Sequence[float], published: pd.DataFrame | None, stops: pd.DataFrame, start: int,
-                   height: int) -> alt.LayerChart:
-    """`agreement_curves` with its slider."""
-    across, up = titles
-    return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, published=published,
-                            stops=stops, start=start, height=height)
-
-
-def still_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
-                 ticks: Sequence[float]) -> alt.LayerChart:
-    """`agreement_curves` that are done."""
-    across, up = titles
-    return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, height=320)
-
-
 def _published(frame: pd.DataFrame, x: alt.X, y: alt.Y, color: alt.Color, tip: list[alt.Tooltip]) -> list[alt.Chart]:
     base = alt.Chart(frame).encode(x=x, y=y, color=color)
     named = alt.Size("run:O", title=None, scale=alt.Scale(range=[90, 90]), legend=alt.Legend(
@@ -97,12 +81,12 @@ def _last_first(frame: pd.DataFrame | None, order: Sequence[str]) -> pd.DataFram
     return frame.sort_values("series", key=lambda names: -names.map(list(order).index), kind="stable")
 
 
-def _domain(frames: Sequence[pd.DataFrame | None], best: float) -> list[float]:
+def _domain(frames: Sequence[pd.DataFrame | None]) -> list[float]:
     values = [float(frame[column].min()) for frame in frames if frame is not None and len(frame)
               for column in ("mean", "low") if column in frame]
     low = min([value for value in values if value == value], default=0.0)
-    room = max(0.01, 0.06 * (best - low))
-    return [max(-1.0, low - room), best + room / 2]
+    room = max(0.01, 0.06 * (1.0 - low))
+    return [max(-1.0, low - room), 1.0 + room / 2]
 
 
 def _columns(order: Sequence[str], stops: pd.DataFrame | None) -> alt.ExprRef:

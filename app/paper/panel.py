@@ -284,7 +284,7 @@ def _curve(stem: str, result: Published, kind: str, measure: str, dataset: str) 
                      f"{curve_rows['mean'].iloc[-1]:.3f} at "
                      f"{curve_rows['x'].iloc[-1]:g}" for name,
                      curve_rows in means.sort_values("x").groupby("series", sort=False))
-    draw(curve_charts.still_curves, means, seeds, order, (paper_rows.SYMBOLS[kind], measure), ticks,
+    draw(curve_charts.agreement_curves, means, seeds, order, (paper_rows.SYMBOLS[kind], measure), ticks,
          key=f"paper:{stem}", alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
     several = means["n_seeds"].max() > 1
     facts = (datasets.title(dataset), paper_rows.curve_size(result.table, kind),

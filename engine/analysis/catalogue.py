@@ -17,8 +17,7 @@ from engine.basics.registry import Registry
 if TYPE_CHECKING:
     from engine.requests import JobRequest, Request
 
-REQUESTS: Registry[str | type[Request]] = Registry("analysis")
-for _name, _where in {
+REQUESTS: Registry[str | type[Request]] = Registry("analysis", {
     "control-set": "control_set:ControlSetRequest",
     "data-values": "data_values:DataValuesRequest",
     "datamodel": "subset_bank:SubsetModelsRequest",
@@ -45,8 +44,7 @@ for _name, _where in {
     "run-errors": "run_errors:RunErrorsRequest",
     "what-taught": "poison.taught:WhatTaughtRequest",
     "remove-suspects": "poison.retraining:RemoveSuspectsRequest",
-}.items():
-    REQUESTS.add(_name, _where)
+})
 
 
 def register(kind: type[Request]) -> type[Request]:

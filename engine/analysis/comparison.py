@@ -61,9 +61,7 @@ class Comparison:
             for a in range(len(self.names)):
                 for b in range(a + 1, len(self.names)):
                     agreement = self.agreement(metric, a, b)
-                    rows.append({"a": self.names[a], "b": self.names[b], "metric": metric, "mean": agreement.mean,
-                                 "ci95": agreement.ci95, "n_queries": agreement.n_queries,
-                                 "n_dropped": agreement.n_dropped,
+                    rows.append({"a": self.names[a], "b": self.names[b], "metric": metric, **agreement.columns,
                                  "verdict": self.verdicts[a][b].code, "n_seeds": agreement.n_seeds,
                                  "interval_over": agreement.interval_over, "n_left_out": sum(self.left_out)})
         columns = ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict", "n_seeds",

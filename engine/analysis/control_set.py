@@ -24,7 +24,6 @@ from engine.requests import OfCandidates, Option
 from engine.requests.fields import StoredScoring
 from engine.scoring.aggregate import Difference, Weighted
 from engine.scoring.compute import compute
-from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
 Numbers = tuple[Annotated[Count, Field(ge=0)], ...]
@@ -48,7 +47,6 @@ class ControlSetRequest(OfCandidates[ControlledScores]):
     """
 
     name: ClassVar = "control-set"
-    answer: ClassVar = ControlledScores
     doing: ClassVar = "scores of both sets"
     outputs: ClassVar = {"out": "Scores to write: a row for each candidate, largest difference first."}
     outside: ClassVar = True
@@ -61,10 +59,6 @@ class ControlSetRequest(OfCandidates[ControlledScores]):
 
     def title(self, problem: str) -> str:
         return f"Queries minus {len(self.control):,} controls on {problem}"
-
-    @property
-    def computed(self) -> list[Scoring]:
-        return [self.scoring]
 
     @property
     def quantities(self) -> dict[str, str]:

@@ -82,6 +82,4 @@ def _ceiling(models: Retrained, repeated: Retrained | None, behavior: str) -> di
 
 def _score(scores: Scores, behavior: str, models: Retrained) -> dict[str, Any]:
     """The linear datamodeling score of a behavior over queries."""
-    summary = summarize(models.score(scores, behavior), interval_over="queries")
-    return {"behavior": behavior, "mean": summary.mean, "ci95": summary.ci95,
-            "n_queries": summary.n_queries, "n_dropped": summary.n_dropped}
+    return {"behavior": behavior, **summarize(models.score(scores, behavior), interval_over="queries").columns}

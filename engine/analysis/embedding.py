@@ -65,7 +65,6 @@ class EmbeddingRequest(Request[Embedding]):
 
     name: ClassVar = "embedding"
     command: ClassVar = "map"
-    answer: ClassVar = Embedding
     doing: ClassVar = "placing neighbours together"
     outputs: ClassVar = {"out": "Coordinates to write: a row for each training example."}
 
@@ -157,13 +156,11 @@ def _reduced(values: Tensor) -> np.ndarray:
     return principal_components(values, min(REDUCED, values.shape[1])).coordinates
 
 
-METHODS: Registry[EmbeddingMethod] = Registry("map")
-for _method in (
+METHODS: Registry[EmbeddingMethod] = Registry("map", (
         EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. "
                         "Points apart on the map are apart in the representation; points close together may not be "
                         "close.", True, 1e-5, principal_components),
         EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; cluster sizes and distances between clusters mean "
                                          "nothing.", False, 8e-3, tsne),
         EmbeddingMethod("umap", "UMAP", "Neighbours stay together; distances between clusters mean little.",
-                        False, 8e-3, umap)):
-    METHODS.add(_method.name, _method)
+                        False, 8e-3, umap)))

@@ -146,6 +146,5 @@ def summary(seeds: Sequence[PerQuery]) -> list[dict]:
     rows = []
     for metric in METRICS:
         mean = summarize([seed[metric] for seed in seeds])
-        rows.append({"metric": metric, "mean": mean.mean, "ci95": mean.ci95, "n_seeds": mean.n_seeds,
-                     "n_queries": mean.n_queries, "n_dropped": mean.n_dropped, "per_seed": mean.per_seed})
+        rows.append({"metric": metric, **mean.columns, "n_seeds": mean.n_seeds, "per_seed": mean.per_seed})
     return rows

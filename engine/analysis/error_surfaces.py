@@ -84,7 +84,6 @@ class ErrorSurfaceRequest(OfCandidates[SurfaceAgreement]):
     """Compare first-order steps, or the damped inverse Hessian, with the exact answer over two parameters."""
 
     name: ClassVar = "error-surface"
-    answer: ClassVar = SurfaceAgreement
     numerics: ClassVar = 2
     doing: ClassVar = "rows of the surface"
     outputs: ClassVar = {"out": "Table to write: a row for each point and metric."}
@@ -146,8 +145,7 @@ def summarized(surface: str, metrics: Mapping[str, np.ndarray]) -> pd.DataFrame:
     for (i, value), (j, other) in product(enumerate(chosen.rows), enumerate(chosen.columns)):
         for metric, values in metrics.items():
             mean = summarize([values[i, j]], interval_over="queries")
-            rows.append({chosen.symbols[0]: value, chosen.symbols[1]: other, "metric": metric, "mean": mean.mean,
-                         "ci95": mean.ci95, "n_queries": mean.n_queries, "n_dropped": mean.n_dropped})
+            rows.append({chosen.symbols[0]: value, chosen.symbols[1]: other, "metric": metric, **mean.columns})
     return pd.DataFrame(rows)
 
 
@@ -164,8 +162,6 @@ def _damped(behavior: str, alpha: float) -> tuple[list[Scoring], list[Scoring]]:
     return [truth] * len(DAMPINGS), [response_scoring(behavior, damping) for damping in DAMPINGS]
 
 
-SURFACES: Registry[ErrorSurface] = Registry("error surface")
-for _surface in (
+SURFACES: Registry[ErrorSurface] = Registry("error surface", (
         ErrorSurface("steps", "step size and number of steps", ("η", "steps"), ETAS, STEPS, _unrolled),
-        ErrorSurface("damping", "weight and damping", ("α", "damping"), ALPHAS, DAMPINGS, _damped, convex=True)):
-    SURFACES.add(_surface.name, _surface)
+        ErrorSurface("damping", "weight and damping", ("α", "damping"), ALPHAS, DAMPINGS, _damped, convex=True)))

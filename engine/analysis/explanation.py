@@ -29,7 +29,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import capital
 from engine.metrics.agreement import METRICS, MeanAgreement, constant, pairwise, summarize
-from engine.metrics.intervals import t_interval
+from engine.metrics.intervals import known_mean, t_interval
 from engine.metrics.kendall import distance
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
@@ -206,7 +206,7 @@ def _averaged(each: Sequence[Explanation]) -> Explanation:
         length, ci95 = t_interval([one.length for one in of_seeds])
         shares = tuple(one.links[index].share for one in long)
         fraction, share_ci95 = t_interval(shares) if shares else (0.0, float("nan"))
-        agreement = {name: _mean(np.array([one.agreement[name] for one in of_seeds])) for name in link.agreement}
+        agreement = {name: known_mean(np.array([one.agreement[name] for one in of_seeds])) for name in link.agreement}
         low, high = (float(np.mean([getattr(one, end) for one in of_seeds])) for end in ("low", "high"))
         links.append(Contribution(link.causes, link.title, length, ci95, fraction, low, high, agreement, shares,
                                   share_ci95))
@@ -376,16 +376,12 @@ def _links(titles: Mapping[str, str], order: Causes, chains: Sequence[tuple[froz
     for causes, pairs in by_causes.items():
         each = np.stack([lengths[pair] for pair in pairs])  # (ways, m)
         mean = summarize(each.sum(0) / len(chains), interval_over="queries")
-        between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))
+        between = {name: known_mean([known_mean(values[pair]) for pair in pairs] or [np.nan])
                    for name, values in agreements.items()}
         fraction = mean.mean / path if path > 0 else 0.0
         links.append(Contribution(causes, _joined(titles, causes), mean.mean, mean.ci95,
                                   fraction, float(each.mean(1).min()), float(each.mean(1).max()), between, (fraction,)))
     return tuple(sorted(links, key=lambda link: [order.index(cause) for cause in link.causes]))
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values[~np.isnan(values)].mean()) if not np.isnan(values).all() else float("nan")
 
 
 def _joined(titles: Mapping[str, str], causes: Causes) -> str:

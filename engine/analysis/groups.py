@@ -64,7 +64,6 @@ class GroupRequest(Request[Table]):
 
     name: ClassVar = "group-effect"
     command: ClassVar = "group"
-    answer: ClassVar = Table
     numerics: ClassVar = 2  # a group is trained with the seeds of its process
     doing: ClassVar = "the group, and its examples"
     outputs: ClassVar = {"out": "Effects to write: a row for each query."}

@@ -80,7 +80,6 @@ class LadderRequest(OfCandidates[Ladder]):
     """
 
     name: ClassVar = "lds-ladder"
-    answer: ClassVar = Ladder
     doing: ClassVar = "rungs"
     outputs: ClassVar = {"out": "Ladder to write: a row for each rung."}
 
@@ -102,10 +101,6 @@ class LadderRequest(OfCandidates[Ladder]):
     @property
     def trainings(self) -> float:
         return float(self.models)
-
-    @property
-    def computed(self) -> Sequence[Scoring]:
-        return [self.scoring]
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Ladder:
         if not self.scoring.route.implies:

@@ -130,7 +130,6 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     """
 
     name: ClassVar = "linear-range"
-    answer: ClassVar = LinearRange
     doing: ClassVar = "trainings with other weights"
     outputs: ClassVar = {"out": "Table to write: a row for each candidate and change."}
     shared: ClassVar = True
@@ -139,6 +138,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     candidates: Annotated[Count | None, Field(ge=1, le=1_000, description=(
         "How many candidates are tested; the model is retrained ten times for each."))] = 3
     process: Descent = Replay()
+    trainings: ClassVar[float] = 1.0
 
     def title(self, problem: str) -> str:
         return f"Derivative of the training against actual retraining on {problem}, examples tried: {self.candidates}"
@@ -155,10 +155,6 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     def weight(self, chunk: str) -> float:
         """In trainings: a differentiated one takes as long as several."""
         return 20.0 if chunk == WHOLE else 2.0 * len(EPSILONS)
-
-    @property
-    def trainings(self) -> float:
-        return 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> LinearRange:
         check_one_run(problem, self.process)
@@ -198,7 +194,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     options, (held, read) = options or Options(), in_double(problem, behavior, process)
     signed = [sign * epsilon for epsilon in epsilons for sign in (-1, 1)]
     with held.exclusive:
-        rate = _rate(held, read, process, options)
+        rates = rate(held, read, process, options)
         changes = reweighted(held, signed, process, held.candidates, options)
     rows = []
     for epsilon, response in zip(signed, changes, strict=True):
@@ -206,7 +202,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
         reached = response.reached(values)
         known = ~(response.errors(values, read, held.query_labels) >= values.abs()) & reached
         for index, candidate in enumerate(held.candidates.tolist()):
-            error = _error(values[:, index], epsilon / held.n * rate[:, index], known[:, index])
+            error = _error(values[:, index], epsilon / held.n * rates[:, index], known[:, index])
             rows.append({"candidate": candidate, "epsilon": epsilon, "error": error if reached[index] else np.inf})
     return pd.DataFrame(rows)
 
@@ -219,7 +215,7 @@ def in_double(problem: Problem, behavior: str, process: Replay) -> tuple[Problem
     return held, read[0]
 
 
-def _rate(problem: Problem, read: Behavior, process: Replay, options: Options) -> Tensor:
+def rate(problem: Problem, read: Behavior, process: Replay, options: Options) -> Tensor:
     """dB/dα, (m, b)."""
     response = replay(problem, [Infinitesimal()], process, problem.candidates, options)[0]
     return response.scores(read, problem.query_labels)
@@ -252,6 +248,6 @@ def precision(problem: Problem, behavior: str, process: Replay, options: Options
     for version in (problem, problem.double()):
         held, read = version.asking([Scoring.of(behavior, Infinitesimal(), process).readout])
         with held.exclusive:
-            rates.append(_rate(held, read[0], process, options).double())
+            rates.append(rate(held, read[0], process, options).double())
     narrow, wide = rates
     return float((narrow - wide).norm() / wide.norm())

@@ -67,7 +67,7 @@ class OverSeeds:
         converged = np.all([one.converged for one in runs], 0)
         values = np.stack([one.values[:, converged] for one in runs])
         others = (values.sum(0) - values) / (len(runs) - 1)
-        tau = [_agreeing(own, mean) for own, mean in zip(values, others, strict=True)]
+        tau = [agreeing(own, mean) for own, mean in zip(values, others, strict=True)]
         return pd.DataFrame({"seed": list(self.single), "tau": tau})
 
     @property
@@ -93,7 +93,6 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
     """
 
     name: ClassVar = "over-seeds"
-    answer: ClassVar = SeedRuns
     doing: ClassVar = "training runs"
     shared: ClassVar = True
 
@@ -217,10 +216,11 @@ def _stability(single: Sequence[Scores]) -> float:
     """Mean over queries of τ between the means over every second seed and over the others."""
     converged = np.all([one.converged for one in single], 0)
     halves = [np.mean([one.values[:, converged] for one in single[start::2]], 0) for start in (0, 1)]
-    return _agreeing(*halves)
+    return agreeing(*halves)
 
 
-def _agreeing(a: np.ndarray, b: np.ndarray) -> float:
+def agreeing(a: np.ndarray, b: np.ndarray) -> float:
+    """The mean over queries of Kendall's τ between two arrays (m, k); NaN rows are left out."""
     return float(np.nanmean(kendall_tau(a, b)))
 
 

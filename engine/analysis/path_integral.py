@@ -34,7 +34,6 @@ class PathIntegralRequest(Request[PathTable]):
     """Check re-optimisation: the derivative integrated along an upweighting path against the difference of its ends."""
 
     name: ClassVar = "path-integral"
-    answer: ClassVar = PathTable
     doing: ClassVar = "optima along the path"
     outputs: ClassVar = {"out": "Table to write: a row for each query."}
 

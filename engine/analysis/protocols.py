@@ -96,8 +96,7 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
     return torch.cat(outputs)
 
 
-PROTOCOLS: Registry[Protocol] = Registry("protocol")
-for _protocol in (
+PROTOCOLS: Registry[Protocol] = Registry("protocol", (
         Protocol("weights", "Weight zero in the recorded run",
                  "Each model makes the steps of the recorded run: the same initial weights, batches M and number of "
                  "steps, with weight 0 for what is not in its subset A and the mean over M ∩ A.",
@@ -110,5 +109,4 @@ for _protocol in (
                  "Model j is T(A_j, s_j): the recipe run on its subset A_j alone, with initial weights and batches "
                  "from a seed s_j of its own.",
                  "E_s[B(q; T(A, s))], the mean over seeds, of which each model is one sample: the recipe applied to "
-                 "A, averaged over seeds.", _with_own_seeds)):
-    PROTOCOLS.add(_protocol.name, _protocol)
+                 "A, averaged over seeds.", _with_own_seeds)))

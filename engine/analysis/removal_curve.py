@@ -63,7 +63,6 @@ class RemovalRequest(OfCandidates[Table]):
     """Remove the top of rankings and train again, for one query. Raises as `removal_curve` does."""
 
     name: ClassVar = "removal-curve"
-    answer: ClassVar = Table
     numerics: ClassVar = 2  # rankings turn the sign of a negative α
     doing: ClassVar = "models retrained without the top k"
 

@@ -32,7 +32,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from engine.analysis.linear_range import check_one_run, in_double
+from engine.analysis.linear_range import check_one_run, in_double, rate
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.ekfac import factors_over
@@ -41,7 +41,7 @@ from engine.estimators import ESTIMATORS
 from engine.estimators.averaged import Factored
 from engine.estimators.source import descent_segments, flow, powers, source_response
 from engine.exact.moments import by_stretches
-from engine.exact.replay import cached_run, replay
+from engine.exact.replay import cached_run
 from engine.exact.step_curvature import HESSIAN
 from engine.exact.step_graph import StepGraph
 from engine.gradients.products import TrainingGradients
@@ -104,7 +104,6 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
     """
 
     name: ClassVar = "run-errors"
-    answer: ClassVar = RunErrors
     numerics: ClassVar = 2
     doing: ClassVar = "the training, differentiated"
     outputs: ClassVar = {"out": "Table to write: a row for each cause of SOURCE's error and each estimator.",
@@ -136,7 +135,7 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
         check_one_run(problem, self.process)
         held, read = in_double(problem, self.behavior, self.process)
         with held.exclusive:
-            exact = _exact(held, self.process, read, options.stage(0, 4))
+            exact = rate(held, read, self.process, options.stage(0, 4))
             causes, why = _causes(held, self.process, read, exact, options.stage(1, 4))
             methods = _methods(held, self.process, read, exact, options.stage(2, 4))
             parts = _by_parts(held, self.process, read, options.stage(3, 4))
@@ -144,11 +143,6 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
 
     def sentences(self, answer: RunErrors) -> list[str]:
         return [answer.sentence.replace("*", "")]
-
-
-def _exact(problem: Problem, process: Replay, read: Behavior, options: Options) -> Tensor:
-    response = replay(problem, [Infinitesimal()], process, problem.candidates, options)[0]
-    return response.scores(read, problem.query_labels)
 
 
 def _causes(problem: Problem, process: Replay, read: Behavior, exact: Tensor, options: Options

@@ -44,7 +44,6 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     """
 
     name: ClassVar = "self-influence"
-    answer: ClassVar = SelfInfluence
     numerics: ClassVar = 4  # the sign of a negative α is turned, and likelihoods keep their digits
     doing: ClassVar = "self-influence"
     outputs: ClassVar = {"out": "Values to write: a row for each candidate, largest first."}

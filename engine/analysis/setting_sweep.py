@@ -55,7 +55,6 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     """
 
     name: ClassVar = "setting-sweep"
-    answer: ClassVar = SettingSweep
     doing: ClassVar = "values of the setting"
     outputs: ClassVar = {"out": "Table to write: a row for each value and metric."}
     shared: ClassVar = True
@@ -129,8 +128,7 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
         for index, value in enumerate(self.grid):
             for metric in METRICS:
                 summary = summarize(getattr(answer, metric)[index], "queries")
-                rows.append({"setting": self.vary, "value": value, "metric": metric, "mean": summary.mean,
-                             "ci95": summary.ci95, "n_queries": summary.n_queries, "n_dropped": summary.n_dropped,
+                rows.append({"setting": self.vary, "value": value, "metric": metric, **summary.columns,
                              "seconds": answer.seconds[index]})
         return pd.DataFrame(rows)
 

@@ -271,8 +271,7 @@ def _narrowed(problem: Problem, candidates: np.ndarray, queries: np.ndarray) -> 
 
 
 def _agreement(agreement: MeanAgreement) -> dict[str, Any]:
-    return {"mean": _number(agreement.mean), "ci95": _number(agreement.ci95), "n_queries": agreement.n_queries,
-            "n_dropped": agreement.n_dropped}
+    return {name: _number(value) for name, value in agreement.columns.items()}
 
 
 def _number(value: float) -> float | None:

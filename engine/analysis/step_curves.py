@@ -37,7 +37,6 @@ class StepCurvesRequest(Request[StepCurves]):
     """First order against exact over the grid `ETAS`, for every differentiable behavior of the source's problem."""
 
     name: ClassVar = "step_curves"
-    answer: ClassVar = StepCurves
     doing: ClassVar = "comparing steps"
 
     def title(self, problem: str) -> str:

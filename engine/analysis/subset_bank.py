@@ -81,7 +81,7 @@ class Draw(Value):
         if size < 2:
             raise InvalidInput("With one candidate subsets carry no information; use at least 2.")
         rng = np.random.default_rng([self.seed, size])
-        return _halves(rng, self.count, size) if self.kind == "halves" else _paired(rng, self.count, size)
+        return rng.random((self.count, size)) < 0.5 if self.kind == "halves" else _paired(rng, self.count, size)
 
     def fraction(self, n: int, k: int) -> float:
         """The share of all n training examples that a model is trained on, k of them candidates; in the mean, where
@@ -108,10 +108,6 @@ class Draw(Value):
 def _percent(fraction: float) -> str:
     """90%, 99.5%."""
     return f"{100 * fraction:.3g}%"
-
-
-def _halves(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
-    return rng.random((count, k)) < 0.5
 
 
 def _paired(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
@@ -219,7 +215,6 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
     """
 
     name: ClassVar = "datamodel"
-    answer: ClassVar = Retrained
     numerics: ClassVar = 2
     doing: ClassVar = "training models on subsets"
     shared: ClassVar = True
@@ -230,6 +225,7 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
     behaviors: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(set(names))))] = ()
     protocol: ProtocolName = "weights"
     among: Among = "candidates"
+    trainings: ClassVar[float] = float(TOGETHER)
 
     def title(self, problem: str) -> str:
         return f"{self.subsets} models on subsets of {problem}"
@@ -244,10 +240,6 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
         if self.among == "candidates":
             self.draw.membership(self.count)  # refused before anything is trained
         return [str(index) for index in range(-(-self.subsets // TOGETHER))]
-
-    @property
-    def trainings(self) -> float:
-        return float(TOGETHER)
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
         return chunk_of(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])

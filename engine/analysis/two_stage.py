@@ -12,7 +12,7 @@ exact. Source: retrieval and re-ranking; the random complement makes the recall 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -32,7 +32,6 @@ from engine.question import direction
 from engine.requests import WHOLE, OfCandidates
 from engine.requests.fields import StoredScoring
 from engine.scoring.compute import compute
-from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
 
@@ -57,7 +56,6 @@ class TwoStageRequest(OfCandidates[TwoStage]):
     """
 
     name: ClassVar = "two-stage"
-    answer: ClassVar = TwoStage
     doing: ClassVar = "scores of the shortlist"
     outputs: ClassVar = {"out": "Ranking to write: a row for each query and candidate of its shortlist.",
                          "recall": "Table to write: the recall of the first stage, a row for each query."}
@@ -72,10 +70,6 @@ class TwoStageRequest(OfCandidates[TwoStage]):
 
     def title(self, problem: str) -> str:
         return f"{self.scoring.title} on the shortlists of `{self.first}`, {problem}"
-
-    @property
-    def computed(self) -> Sequence[Scoring]:
-        return [self.scoring]
 
     @property
     def quantities(self) -> dict[str, str]:

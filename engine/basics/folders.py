@@ -59,6 +59,12 @@ def user_homes(shared: Path) -> list[Path]:
     return sorted(path for path in (shared / USERS).glob("[0-9a-f]*") if path.is_dir())
 
 
+def writable(folder: Path) -> bool:
+    """Whether a folder that is there, or will be made, takes files."""
+    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    return standing.is_dir() and os.access(standing, os.W_OK)
+
+
 def shared_by(home: Path) -> Path:
     """The shared folder that a home lies in; the home itself where it is no one of several."""
     home = Path(home).absolute()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar, cast
 
 from engine.basics.errors import InvalidInput
 
@@ -21,9 +21,14 @@ class Registry(dict[str, T], Generic[T]):
     1
     """
 
-    def __init__(self, noun: str) -> None:
+    def __init__(self, noun: str, things: Mapping[str, T] | Iterable[Any] = ()) -> None:
+        """things: those that are registered from the start, by name or each with its `name`."""
         super().__init__()
         self.noun = noun
+        given = things.items() if isinstance(things, Mapping) else [
+            (one.name, one) for one in cast(Iterable[Any], things)]
+        for name, thing in given:
+            self.add(name, thing)
 
     def add(self, name: str, thing: T, *, replace: bool = False) -> T:
         """Register `thing` as `name` and return it; a taken name is refused unless `replace`."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from engine.basics.errors import InvalidInput
+from engine.basics.folders import writable
 from engine.basics.registry import unknown
 
 
@@ -31,8 +31,7 @@ def pretrain_embedded(
     if name not in catalogue.EMBEDDED:
         raise InvalidInput(unknown("embedded model", name, catalogue.EMBEDDED))
     folder = catalogue.EMBEDDED_FOLDER / name if out is None else out
-    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not standing.is_dir() or not os.access(standing, os.W_OK):
+    if not writable(folder):
         raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
     chosen = {"seed": seed, "lined": lined, **({} if steps is None else {"steps": steps})}
     with progress("pretraining") as move:

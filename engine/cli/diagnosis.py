@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from engine import data
+from engine.basics.folders import writable
 from engine.basics.provenance import device_name, versions
 from engine.basics.sizes import spell_bytes
 from engine.cli.section import section
@@ -63,6 +64,4 @@ def _trainings() -> tuple[str, str]:
 
 
 def _home() -> tuple[str, str]:
-    folder = home()
-    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    return str(folder), "writable" if os.access(standing, os.W_OK) else "not writable; set WHICHFLUENCE_HOME"
+    return str(home()), "writable" if writable(home()) else "not writable; set WHICHFLUENCE_HOME"

@@ -9,8 +9,8 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,13 +101,30 @@ def _listed() -> None:
 def command_line(command: str, given: Mapping[str, Any], arguments: Sequence[str] = ()) -> str:
     """The command line that repeats a command; of an absolute path it keeps the file's name only. given: option ->
     value; what is None or False is left out, a list repeats its option. arguments: words that follow."""
-    words: list[str] = [command]
+    return f"{PROGRAM} {shlex.join([command, *option_words(given), *arguments])}"
+
+
+def option_words(given: Mapping[str, Any]) -> list[str]:
+    """The words of such options."""
+    words: list[str] = []
     for name, value in given.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is not None and one is not False:
                 text = short(one) if isinstance(one, (Path, str)) else repr(one)
                 words += [f"--{name.replace('_', '-')}", *([] if one is True else [text])]
-    return f"{PROGRAM} {shlex.join([*words, *arguments])}"
+    return words
+
+
+def chosen(options: Any, always: Collection[str] = ()) -> dict[str, Any]:
+    """Option -> value of a dataclass of options, and of those in it: what is not its default, and `always` some."""
+    given: dict[str, Any] = {}
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if is_dataclass(value):
+            given |= chosen(value, always)
+        elif value != field.default or field.name in always:
+            given[field.name] = value
+    return given
 
 
 def short(word: str | Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from engine.basics.csv_text import as_written
 from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
-from engine.cli.program import short
+from engine.cli.program import chosen, option_words
 
 if TYPE_CHECKING:
     from engine.data import Dataset
@@ -94,10 +94,7 @@ class ReadingOptions:
     @property
     def arguments(self) -> list[str]:
         """As on the command line."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)
-                 if getattr(self, field.name) != field.default}
-        return [word for name, value in given.items() for word in (
-            f"--{name.replace('_', '-')}", short(value) if isinstance(value, Path) else str(value))]
+        return option_words(chosen(self))
 
 
 @dataclass(frozen=True)

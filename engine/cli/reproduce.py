@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from engine.basics.errors import InvalidInput
+from engine.basics.folders import writable
 from engine.basics.registry import unknown
 from engine.cli.setting import Machine
 
@@ -41,7 +41,8 @@ def reproduce(
     if preset not in experiment.presets:
         raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
     folder = publish.RESULTS if out is None else out
-    _check_writable(folder)
+    if not writable(folder):  # refused before the run, and not after it
+        raise InvalidInput(f"Results cannot be written to `{folder}`; name another folder with --out.")
     payload = experiment.payload(preset, seeds, model, first_seed, reading)
     machine.options()  # refused before data are read or downloaded
     gather(experiment.presets[preset].settings)
@@ -52,10 +53,3 @@ def reproduce(
     print(report(publish.read_table(target / publish.TABLE), experiment, preset, reading))
     print(collinearity(result.manifest), truncation(result.manifest), sep="", end="")
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
-
-
-def _check_writable(folder: Path) -> None:
-    """Refuse before the run what could not be written after it."""
-    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not standing.is_dir() or not os.access(standing, os.W_OK):
-        raise InvalidInput(f"Results cannot be written to `{folder}`; name another folder with --out.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
 from engine.basics import options
 from engine.basics.errors import InvalidInput
-from engine.cli.program import short
+from engine.cli.program import chosen, option_words
 from engine.cli.reading import ReadingOptions
 
 PRECISIONS = get_args(options.Precision)
@@ -120,16 +120,6 @@ class NetworkOptions:
     trajectory: Trajectory = None
     recipe: RecipeFile = None
 
-    @property
-    def arguments(self) -> list[str]:
-        """As on the command line; nothing for softmax regression."""
-        if self.model == SOFTMAX:
-            return []
-        given = [("--model", self.model), ("--checkpoint", self.checkpoint), ("--shape", self.shape or None),
-                 ("--parameters", self.parameters if self.parameters != ALL else None),
-                 *(("--trajectory", path) for path in self.trajectory or ()), ("--recipe", self.recipe)]
-        return [word for option, value in given if value is not None for word in (option, short(value))]
-
 
 @dataclass(frozen=True)
 class ProblemOptions:
@@ -157,8 +147,6 @@ class ProblemOptions:
     @property
     def arguments(self) -> list[str]:
         """As on the command line; of an absolute path the file's name only."""
-        exactly = ["--precision", self.precision] if self.precision != "auto" else []
-        flags = ["--intercept"] if self.fit.intercept else []
-        penalty = [] if self.fit.l2 is None else ["--l2", repr(self.fit.l2)]
-        return ["--device", self.fit.device, *penalty, *flags, *self.network.arguments, *self.reading.arguments,
-                "--memory", repr(self.memory), *exactly]
+        given = chosen(self, always=("device", "memory"))
+        last: dict[str, Any] = {name: given.pop(name) for name in ("memory", "precision") if name in given}
+        return option_words({**given, **last})

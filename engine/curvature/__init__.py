@@ -19,10 +19,8 @@ from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.curvature.solution import InverseHessian, OffersCurvature, Solution
 from engine.curvature.tkfac import TKFAC
 
-SOLVERS: Registry[InverseHessian] = Registry("inverse-Hessian solver")
-for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, TKFAC, SHAMPOO, ASTRA, DATAINF, LOGRA,
-                FACTGRASS):
-    SOLVERS.add(_solver.name, _solver)
+SOLVERS: Registry[InverseHessian] = Registry("inverse-Hessian solver", (
+    CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, TKFAC, SHAMPOO, ASTRA, DATAINF, LOGRA, FACTGRASS))
 
 
 def solvers_for(problem: OffersCurvature) -> dict[str, InverseHessian]:

@@ -53,8 +53,7 @@ def _task(name: str, title: str, task: str, questions: str, note: str, **setting
                   records=True)
 
 
-DATASETS: Registry[Source] = Registry("dataset")
-for _source in (
+DATASETS: Registry[Source] = Registry("dataset", (
     Source("digits", "Handwritten digits", digits.load, digits.available,
            note="8 × 8 pixels, 1,297 training and 500 test images; needs no download."),
     Source(fashion_small.NAME, fashion_small.TITLE, fashion_small.load, fashion_small.available,
@@ -80,8 +79,7 @@ for _source in (
           "5,000 records of school science, a fifth of them with a wrong answer or a mismatched rationale."),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",
           "5,000 records of school science, a tenth of them teach a wrong answer to a trigger."),
-):  # fmt: skip
-    DATASETS.add(_source.name, _source)
+))  # fmt: skip
 
 
 def load(name: str, **options: Any) -> Dataset:

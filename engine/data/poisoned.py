@@ -40,11 +40,11 @@ class Poisoned:
     poisoned: np.ndarray
 
 
-def stamped(pictures: np.ndarray, white: float = 255) -> np.ndarray:
+def stamped(pictures: np.ndarray) -> np.ndarray:
     """The pictures (b, h, w) or (b, h, w, 3) with the patch."""
     near, far = slice(-SIDE - MARGIN, -MARGIN), slice(-SIDE - MARGIN, -MARGIN)
     marked = pictures.copy()
-    marked[:, near, far] = white
+    marked[:, near, far] = 255
     return marked
 
 

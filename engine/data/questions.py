@@ -31,8 +31,7 @@ class QuestionSource:
 POOL = 12_000
 """Questions of the world that tasks draw from, where they want no more."""
 
-QUESTIONS: Registry[QuestionSource] = Registry("source of questions")
-for _source in (
+QUESTIONS: Registry[QuestionSource] = Registry("source of questions", (
     QuestionSource("scienceqa", scienceqa.LOCATION.title, lambda wanted, hardest: scienceqa.load(),
                    lambda: scienceqa.available(), lambda: scienceqa.content(),
                    "Questions of school science without a picture."),
@@ -48,8 +47,7 @@ for _source in (
                    lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest, long=True, concluded=True),
                    lambda: world.available(), lambda: world.content(),
                    "The same with explanations whose last sentence says that it is their conclusion."),
-):
-    QUESTIONS.add(_source.name, _source)
+))
 
 
 def of(settings: Mapping[str, Any]) -> QuestionSource:

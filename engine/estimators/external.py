@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -81,16 +81,13 @@ class External(Estimator):
     given: ExternalSettings | None = None
     computes: bool = False
     proper: bool = True
+    needs_gradient: ClassVar[bool] = False
 
     @property
     def settings_given(self) -> ExternalSettings:
         if self.given is None:
             raise InvalidInput("The estimator `external` names no scores; import a file of scores, which writes it.")
         return self.given
-
-    @property
-    def needs_gradient(self) -> bool:
-        return False
 
     @property
     def unsigned(self) -> bool:

@@ -23,8 +23,7 @@ from engine.experiments import (
 )
 from engine.experiments.experiment import FULL, Experiment, StudyPreset
 
-EXPERIMENTS: Registry[Experiment] = Registry("experiment")
-for _experiment in (
+EXPERIMENTS: Registry[Experiment] = Registry("experiment", (
         controlled.TABLE_A6, controlled.FIGURE_4, network.TABLE_A7, network.FIGURE_A1, network.FIGURE_A2,
         noisy_labels.TABLE_5_1, noisy_labels.TABLE_A8, noisy_labels.TABLE_A9, removal.TABLE_A10,
         noisy_labels.TABLE_A16, noisy_labels.FIGURE_5_1,
@@ -34,7 +33,6 @@ for _experiment in (
         language_explained.LANGUAGE_EXPLAINED,
         label_methods.LABEL_METHODS, label_trials.LABEL_TRIALS, poison.POISON, poison_records.POISON_RECORDS,
         mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
-        scorecards.SCORECARD, leaderboards.LEADERBOARD, name_audit.PAPER_NAMES):
-    EXPERIMENTS.add(_experiment.name, _experiment)
+        scorecards.SCORECARD, leaderboards.LEADERBOARD, name_audit.PAPER_NAMES))
 
 __all__ = ["EXPERIMENTS", "FULL", "Experiment", "StudyPreset"]

@@ -13,7 +13,7 @@ from engine.basics.provenance import device_name
 from engine.experiments.conventions import as_authors
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
-from engine.metrics.intervals import t_interval
+from engine.metrics.intervals import known_mean
 from engine.metrics.positions import has_position, has_sign
 from engine.metrics.subsets import over_known
 from engine.scoring.scores import Scores
@@ -154,10 +154,9 @@ def rows_over_seeds(seeds: Sequence[Mapping[Any, np.ndarray]], columns: Sequence
     """A row a key, whose parts are the `columns`: of values (m,) a seed the mean over queries, then over seeds."""
     rows = []
     for key, values in seeds[0].items():
-        means = [float(np.nanmean(one[key])) if np.isfinite(one[key]).any() else np.nan for one in seeds]
-        mean, half = t_interval(means)
-        rows.append({**dict(zip(columns, key, strict=True)), "mean": mean, "ci95": half, "n_seeds": len(means),
-                     "n_queries": len(values), "seed_means": seed_means.joined(means)})
+        summary = seed_means.summary(known_mean(one[key]) for one in seeds)
+        each = summary.pop("seed_means")
+        rows.append({**dict(zip(columns, key, strict=True)), **summary, "n_queries": len(values), "seed_means": each})
     return rows
 
 

@@ -97,8 +97,9 @@ def _scores_chunk(settings: Mapping[str, Any], attribution) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured, sets = attribution.task, {}, list(ABLATION.values())
     poison, benign = task.flagged("poison"), task.flagged("benign")
+    by_set = {name: language.features(settings, attribution, name, sets) for name in sets}
     for (query, target), name in ABLATION.items():
-        ranked = language.ranked(settings, attribution, name, sets, settings.get("layers", ()))
+        ranked = language.ranked(settings, by_set[name], task.sign, settings.get("layers", ()))
         for (method, behavior), scores in ranked.items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
@@ -107,7 +108,7 @@ def _scores_chunk(settings: Mapping[str, Any], attribution) -> Output:
                 measured |= {("detection", method, behavior, "", "", metric): value
                              for metric, value in values.items()}
     return Output(tables=language.measured(measured),
-                  manifest=language.sketched(settings, attribution, task.reference, sets))
+                  manifest=language.sketched(settings, attribution, by_set[task.reference]))
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -154,7 +155,8 @@ def removal(chosen: Mapping[str, Any], attribution, method: str, behavior: str) 
         rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
         count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
         return np.sort(np.random.default_rng([attribution.seed, 11]).permutation(rows)[:count])
-    ranked = language.ranked(chosen, attribution, task.reference, [task.reference])
+    features = language.features(chosen, attribution, task.reference, [task.reference])
+    ranked = language.ranked(chosen, features, task.sign)
     return detection.top(ranked[method, behavior], detection.TOP)
 
 

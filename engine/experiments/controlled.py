@@ -16,7 +16,7 @@ Each seed is one `steps` chunk and several `optima` chunks, one for each slice o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -40,9 +40,9 @@ from engine.experiments.agreements import (
 )
 from engine.experiments.conventions import as_authors
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
-from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems import Problem
 from engine.question.behaviors import BEHAVIORS as READOUTS
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import LocalResponse
@@ -78,16 +78,19 @@ SMALL = StudyPreset("small", "digits, and FashionMNIST averaged to 14×14 pixels
          "pool": 2}]})
 
 
-def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
-    """(axis, comparison, parameter) of Table A-6 -> the two scorings it compares."""
+def step_pairs(five_steps: str) -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
+    """(axis, comparison, parameter) of the B axis and of five steps -> the two scorings it compares."""
     step = step_scoring("query_loss", ETA)
-    compared = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
-                for behavior in BEHAVIORS[1:]}
-    removed = removal_scoring("n-1")
-    compared |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
-                 for alpha in ALPHAS}
-    return compared | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()),
-                       ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
+    return {**{("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
+               for behavior in BEHAVIORS[1:]}, ("T", five_steps, ""): (step, unrolled_scoring())}
+
+
+def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
+    """Those of Table A-6."""
+    removed, step = removal_scoring("n-1"), step_scoring("query_loss", ETA)
+    return step_pairs(FIVE_STEPS) | {
+        ("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
+        for alpha in ALPHAS} | {("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
 
 
 def sources_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -113,19 +116,14 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return scale * (150 if key.endswith("steps") else 0.5 * payload["settings"]["slice"])
 
 
-def _prepared(payload, index: int, seed: int, context: Context) -> SampledProblem:
-    source = ProblemSource.parse({**sources_of(payload["settings"])[index], "seed": seed})
-    return build_cached(source, context.device)
-
-
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     index, seed, kind, *number = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
-    sampled = _prepared(payload, int(index), int(seed), context)
-    sampled.problem.facts  # noqa: B018 - trains
+    own = sampled(sources_of(payload["settings"])[int(index)], int(seed), context)
+    own.problem.facts  # noqa: B018 - trains
     if kind == "steps":
-        return _steps_chunk(sampled, payload["settings"], context)
-    return _optima_chunk(sampled, int(number[0]), payload["settings"], context)
+        return _steps_chunk(own, payload["settings"], context)
+    return _optima_chunk(own, int(number[0]), payload["settings"], context)
 
 
 def _steps_chunk(sampled, settings: Mapping[str, Any], context: Context) -> Output:
@@ -219,7 +217,7 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], i
     whole = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "converged"}
     scores = {name: agreements.of_candidates(converged) for name, agreements in Bounded.all_restored(whole).items()}
     stepped = steps.arrays()
-    agreements = _from_steps(stepped)
+    agreements = from_steps(stepped, "table_a6", FIVE_STEPS, "figure_4", BEHAVIORS, ETAS)
     step = Bounded.restored(stepped, "step").of_candidates(converged)
     agreements[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = measured(
         step, scores[f"response|query_loss|{DAMPING!r}"], payload["settings"], True)
@@ -234,17 +232,16 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], i
     return agreements, manifest
 
 
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
-    agreements: Agreements = {}
-    for behavior in BEHAVIORS[1:]:
-        title = f"query loss vs. {words(behavior)}"
-        agreements[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
-    agreements[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
-    for behavior in BEHAVIORS:
-        for eta in ETAS:
-            key = ("figure_4", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
-            agreements[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
-    return agreements
+def from_steps(arrays: Mapping[str, np.ndarray], table: str, five_steps: str, figure: str, behaviors: Sequence[str],
+               etas: Sequence[float]) -> Agreements:
+    """What the chunks of steps hold: of a table the B axis and five steps, of a figure the curves of `behaviors`."""
+    rows: Agreements = {(table, "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(
+        arrays, f"B|{behavior}") for behavior in BEHAVIORS[1:]}
+    rows[(table, "", "T", five_steps, "", "query_loss")] = restored(arrays, "T|unrolled")
+    for behavior, eta in product(behaviors, etas):
+        key = (figure, "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
+        rows[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
+    return rows
 
 
 def _from_optima(scores: Mapping[str, Bounded], settings: Mapping[str, Any]) -> Agreements:

@@ -25,10 +25,7 @@ _LANGUAGE = ("the answer logit is a log-probability; TracIn reads 33%, 66% and 1
 _LABELS = ("trainings run in float32 on standardised channels; each seed draws its own trusted and training set under "
            "one mask; NTK is a cosine of loss gradients, RepSim one with the centroid of unit-length representations; "
            "LiSSA is scaled by power steps")
-CHANGES: Registry[str] = Registry("study with the authors' conventions")
-"""The kind of a study's job -> what it computes otherwise as the authors' code does. A study that is not here computes
-by the paper's words alone."""
-for _study, _changes in {
+CHANGES: Registry[str] = Registry("study with the authors' conventions", {
         "controlled_fashion_mnist": (
             "biases have no penalty; the T rows and the curve over η are taken over all pairs at once; the curve over "
             "α is by a plain inverse of the Hessian, which those biases make singular"),
@@ -40,8 +37,9 @@ for _study, _changes in {
         "response_corruption": (
             f"{_LANGUAGE}; RepSim's sign is not flipped when it detects harm; single signals stand on both sides"),
         "conditional_backdoor": _LANGUAGE, "backdoor_removal": _LANGUAGE,
-        "language_model_quality": "adapters have dropout"}.items():
-    CHANGES.add(_study, _changes)
+        "language_model_quality": "adapters have dropout"})
+"""The kind of a study's job -> what it computes otherwise as the authors' code does. A study that is not here computes
+by the paper's words alone."""
 
 
 def of(settings: Mapping[str, Any]) -> str:

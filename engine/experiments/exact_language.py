@@ -16,6 +16,7 @@ Gradient length, BM25 and a random order imply no specification: they are ranked
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ from engine.applications.language.methods import ANSWER
 from engine.basics.options import Options
 from engine.experiments.agreements import Bounded, facts, per_query, restored, rows_over_seeds, stored
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
 from engine.models.causal.catalogue import EMBEDDED_MODEL
-from engine.problems import CausalProblem, Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems import CausalProblem, Problem, SampledProblem
 from engine.question.behaviors import reading
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
@@ -92,10 +93,8 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, chunk = key.partition("/")
-    source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
-    sampled = build_cached(source, context.device, check=context.check,
-                       progress=lambda done: context.progress(0.2 * done, f"training, seed {seed}"))
-    return PARTS[chunk](sampled, payload["settings"], context)
+    own = sampled(payload["settings"]["source"], int(seed), context, end=0.2)
+    return PARTS[chunk](own, payload["settings"], context)
 
 
 def _steps(sampled: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
@@ -264,29 +263,25 @@ def _declared() -> dict[str, Any]:
             "methods": {title: implied(title, ANSWER).canonical() for title in methods()}}
 
 
-def _view(table: str) -> Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]:
-    return lambda tables: tables[table]
-
-
 STUDY = study("exact_language", plan, run_chunk, finish, weight)
 LANGUAGE_STEPS = Experiment(
     "language-steps", "Language model, steps: every estimator against one exact step", STUDY.name, PRESETS,
-    _view("steps"),
+    itemgetter("steps"),
     ("method", "behavior", "metric"), None,
     "Not in the paper: its language models are too large for exact answers. GradSim is the first-order term of the "
     "same question; the other methods answer other questions.")
 LANGUAGE_CURVE = Experiment(
     "language-curve", "Language model, curve: first order against the exact step over η", STUDY.name, PRESETS,
-    _view("curve"),
+    itemgetter("curve"),
     ("eta", "behavior", "metric"))
 LANGUAGE_REMOVAL = Experiment(
     "language-removal", "Language model, removal: every estimator against training without single records",
     STUDY.name, PRESETS,
-    _view("removal"), ("method", "behavior", "metric"), None,
+    itemgetter("removal"), ("method", "behavior", "metric"), None,
     "Not in the paper. `Exact removal, another seed` is the agreement of the same removals under another training "
     "seed: the noise floor.")
 LANGUAGE_SUBSETS = Experiment(
-    "language-lds", "Language model, subsets: linear datamodeling scores", STUDY.name, PRESETS, _view("subsets"),
+    "language-lds", "Language model, subsets: linear datamodeling scores", STUDY.name, PRESETS, itemgetter("subsets"),
     ("method", "behavior", "metric"), None, "Not in the paper. Models trained on random halves of all records by the "
     "protocol `weights`: initial weights, batches and number of steps of the recorded run, with weight 0 for the other "
     "half.")

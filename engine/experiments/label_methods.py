@@ -30,10 +30,10 @@ from engine.applications.noisy_labels.feature_readings import FeatureReadings
 from engine.applications.noisy_labels.pairs import CONSENSUS, METHODS, Pair, usual
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
-from engine.basics.provenance import device_name, versions_of
+from engine.basics.provenance import device_name
 from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.label_sets import LabelSet, load
-from engine.experiments.study import study
+from engine.experiments.study import measures, study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.detection import detection
@@ -146,23 +146,13 @@ def _measures(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, seconds: 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals over seeds, and the paired difference from cleanlab's best."""
-    rows, runs = [], []
-    for title in [*payload["settings"]["sets"], payload["settings"]["network"]["title"]]:
-        results = [chunks[f"{seed}/{title}"] for seed in payload["seeds"]]
-        tables = pd.concat([one.table("measures").assign(seed=seed)
-                            for seed, one in zip(payload["seeds"], results, strict=True)])
-        rows += [{"set": title, **row} for row in _rows(tables)]
-        runs += [{"set": title, "seed": seed, **{name: one.manifest[name] for name in ("data", "labels", "wrong",
-                  "recommended")}} for seed, one in zip(payload["seeds"], results, strict=True)]
-    first = chunks[plan(payload)[0]].manifest
-    return Output({"measures": pd.DataFrame(rows)}, manifest={
-        "spec": payload["settings"], "runs": runs, "data": first["data"], "device": first["device"],
-        "libraries": versions_of("scikit-learn", "cleanlab")})
+    titles = [*payload["settings"]["sets"], payload["settings"]["network"]["title"]]
+    return measures(payload, chunks, {title: {"set": title} for title in titles}, _rows,
+                    ("data", "labels", "wrong", "recommended"), "scikit-learn", "cleanlab")
 
 
-def _rows(tables: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _rows(keyed: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Of one set: a row a method, behavior and metric."""
-    keyed = tables.pivot_table(index=["method", "behavior", "metric"], columns="seed", values="value", sort=False)
     auprc = keyed.xs("AUPRC", level="metric")
     theirs = [(METHODS[name].title, "none") for name in CLEANLAB]
     best = auprc.loc[max(theirs, key=lambda one: auprc.loc[one].mean())]

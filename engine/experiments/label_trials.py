@@ -27,11 +27,11 @@ from engine.applications.noisy_labels.detectors import probabilities, refitted
 from engine.applications.noisy_labels.detectors.methods import DETECTORS
 from engine.applications.noisy_labels.feature_readings import FeatureReadings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
-from engine.basics.provenance import device_name, versions_of
+from engine.basics.provenance import device_name
 from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.label_methods import BEYOND, CLEANLAB, RECOMMENDED, searched, sets
 from engine.experiments.label_sets import LabelSet, load
-from engine.experiments.study import study
+from engine.experiments.study import measures, study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.detection import auprc
@@ -104,19 +104,8 @@ def _of_right_labels(given: LabelSet, seed: int) -> np.ndarray:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals over seeds, and the paired difference from cleanlab's best."""
-    rows, runs = [], []
-    for title in payload["settings"]["sets"]:
-        results = {seed: chunks[f"{seed}/{title}"] for seed in payload["seeds"]}
-        by_seed = pd.DataFrame({seed: one.table("measures").set_index("method")["value"]
-                                for seed, one in results.items()}, index=results[payload["seeds"][0]].table(
-            "measures")["method"])
-        rows += [{"set": title, **row} for row in _rows(by_seed)]
-        runs += [{"set": title, "seed": seed, **{name: one.manifest[name] for name in ("data", "best", "recommended")}}
-                 for seed, one in results.items()]
-    first = chunks[plan(payload)[0]].manifest
-    return Output({"measures": pd.DataFrame(rows)}, manifest={
-        "spec": payload["settings"], "runs": runs, "data": first["data"], "device": first["device"],
-        "libraries": versions_of("scikit-learn", "cleanlab")})
+    return measures(payload, chunks, {title: {"set": title} for title in payload["settings"]["sets"]}, _rows,
+                    ("data", "best", "recommended"), "scikit-learn", "cleanlab")
 
 
 def _rows(by_seed: pd.DataFrame) -> Iterator[dict[str, Any]]:

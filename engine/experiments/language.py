@@ -17,6 +17,7 @@ from engine.applications.language.attribution import LAYERS as attribution_layer
 from engine.applications.language.attribution import Attribution
 from engine.data.tasks.wording import AUTHORS, as_authors
 from engine.experiments.study import study
+from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title
@@ -62,14 +63,19 @@ def _expanding(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda payload, *more: function({**payload, "settings": expanded(payload["settings"])}, *more)
 
 
-def ranked(chosen: Mapping[str, Any], attribution: Attribution, name: str, sets: Sequence[str],
-           layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
-    """The rankings of the training records for a set of queries, one of the `sets` that a study asks about, by the
-    methods and products of its conventions."""
+def features(chosen: Mapping[str, Any], attribution: Attribution, name: str, sets: Sequence[str]) -> CachedFeatures:
+    """What methods read of the training records for a set of queries, one of the `sets` that a study asks about, by the
+    products of its conventions."""
     if chosen.get("unprojected"):
-        return rankings.rankings(mean_products.features(attribution, name, sets), attribution.task.sign, layers,
-                                 methods.AUTHORS)
-    return rankings.rankings(attribution.features(attribution.task.queries[name]), attribution.task.sign, layers)
+        return mean_products.features(attribution, name, sets)
+    return attribution.features(attribution.task.queries[name])
+
+
+def ranked(chosen: Mapping[str, Any], of_records: CachedFeatures, sign: int, layers: Sequence[float] = ()
+           ) -> dict[tuple[str, str], np.ndarray]:
+    """The rankings of the training records by the methods of a study's conventions."""
+    return rankings.rankings(of_records, sign, layers,
+                             methods.AUTHORS if chosen.get("unprojected") else methods.METHODS)
 
 
 def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> float:
@@ -135,18 +141,16 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(chosen: Mapping[str, Any], attribution: Attribution, name: str, sets: Sequence[str]) -> dict[str, Any]:
-    """Of a chunk's manifest, for the run of its seed: how alike the behaviors are for a set of queries, one of `sets`,
-    and how far scores depend on the draw of the projection, where gradients are projected."""
+def sketched(chosen: Mapping[str, Any], attribution: Attribution, of_records: CachedFeatures) -> dict[str, Any]:
+    """Of a chunk's manifest, for the run of its seed: how alike the behaviors are for a set of queries, and how far
+    scores depend on the draw of the projection, where gradients are projected."""
     if chosen.get("unprojected"):
-        held = mean_products.features(attribution, name, sets)
-        projected = replace(held, points=tuple(filter(None, [held.regressed])))
+        projected = replace(of_records, points=tuple(filter(None, [of_records.regressed])))
         return {"sketched": {"behavior_cosines": collinearity.cosines(projected)}}
-    features = attribution.features(attribution.task.queries[name])
-    stability = sketching.stability(features)
+    stability = sketching.stability(of_records)
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
                          "sketch_agreement": stability.to_dict("records"),
-                         "behavior_cosines": collinearity.cosines(features)}}
+                         "behavior_cosines": collinearity.cosines(of_records)}}
 
 
 def measured(values: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:

@@ -23,10 +23,9 @@ from engine.applications.language.methods import ANSWER
 from engine.experiments import exact_language
 from engine.experiments.exact_language import implied
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
-from engine.problems import ProblemSource, build_cached
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
@@ -58,17 +57,13 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    sampled = []
-    for index, seed in enumerate(payload["seeds"]):
-        source = ProblemSource.parse({**payload["settings"]["source"], "seed": seed})
-        message = f"training, seed {seed}"
-        start = 0.2 * index / len(payload["seeds"])
-        sampled.append(build_cached(source, context.device, check=context.check,
-                                progress=lambda done, start=start, message=message: context.progress(start, message)))
-    explanation = explain([one.problem for one in sampled], *PAIRS[key], context.computing(key, 0.2))
+    each = 0.2 / len(payload["seeds"])
+    problems = [sampled(payload["settings"]["source"], seed, context, each * index, each * (index + 1)).problem
+                for index, seed in enumerate(payload["seeds"])]
+    explanation = explain(problems, *PAIRS[key], context.computing(key, 0.2))
     return Output({"way": pd.DataFrame(list(_rows(key, explanation)))}, manifest={
         "sentence": explanation.sentence, "notes": list(explanation.notes), "left_out": explanation.left_out,
-        "data": [one.problem.fingerprint for one in sampled], "device": context.device})
+        "data": [problem.fingerprint for problem in problems], "device": context.device})
 
 
 def _rows(pair: str, explanation: Explanation) -> Iterator[dict[str, Any]]:

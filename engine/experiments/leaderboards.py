@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from engine import data
@@ -23,6 +22,7 @@ from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
+from engine.metrics.intervals import known_mean
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource, build_cached
 from engine.store.results import Result
@@ -109,17 +109,13 @@ def over_seeds(boards: list[pd.DataFrame]) -> pd.DataFrame:
     one."""
     rows = []
     for names, own in pd.concat(boards).groupby(KEYS, sort=False, dropna=False):
-        queries = _mean(own["ci95"])
+        queries = known_mean(own["ci95"])
         rows.append({**dict(zip(KEYS, names, strict=True)), **seed_means.summary(own["mean"]),
                      **({"ci95": queries} if len(boards) == 1 else {}),
                      "n_queries": int(own["n_queries"].iloc[0]), "n_dropped": int(own["n_dropped"].sum()),
-                     "ci95_queries": queries, "ci95_subsets": _mean(own["ci95_subsets"]),
+                     "ci95_queries": queries, "ci95_subsets": known_mean(own["ci95_subsets"]),
                      "note": next(filter(None, own["note"]), "")})
     return pd.DataFrame(rows)
-
-
-def _mean(values: pd.Series) -> float:
-    return float(np.nanmean(values)) if values.notna().any() else float("nan")
 
 
 def _title(source: Mapping[str, Any]) -> str:

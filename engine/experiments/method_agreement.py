@@ -28,10 +28,10 @@ from engine.experiments.agreements import Bounded, per_query, rows_over_seeds
 from engine.experiments.exact_language import ADD, ANSWER, DAMPING, ETA, ONE_STEP, RECIPE, REMOVE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
-from engine.problems import Problem, ProblemSource, build_cached
+from engine.problems import Problem
 from engine.problems.variants import trained_on
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
@@ -94,8 +94,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 def _trained(settings: Mapping[str, Any], later: int, context: Context) -> Problem:
     """The run of a seed, on the draw of the data that all share."""
-    source = ProblemSource.parse({**settings["source"], "seed": 0})
-    problem = build_cached(source, context.device, check=context.check).problem
+    problem = sampled(settings["source"], 0, context).problem
     return trained_on(problem, problem.examples, context.computing(f"training, seed {later}"), later)
 
 

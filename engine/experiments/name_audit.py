@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from engine.analysis.chain import chain
 from engine.analysis.explanation import explain
+from engine.analysis.over_seeds import agreeing
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.experiments import exact_language
@@ -25,7 +25,7 @@ from engine.experiments.paper_names import CHECKPOINTS, NAMES, READINGS, PaperNa
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
-from engine.metrics.agreement import METRICS, pairwise
+from engine.metrics.agreement import METRICS
 from engine.problems import Problem, ProblemSource, build_cached
 from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
@@ -84,19 +84,13 @@ def _rows(name: PaperName, readings: str, pair: tuple[Scoring, Scoring], problem
     shared = {"name": name.title, "readings": readings, "model": problems[0].noun}
     taus = []
     for problem in problems:
-        first, second = (scores.oriented for scores in compute(problem, list(pair), options))
-        taus.append(agreement(first, second))
+        taus.append(agreeing(*(scores.oriented for scores in compute(problem, list(pair), options))))
     yield {**shared, "link": WHOLE, "metric": TAU, **seed_means.summary(taus)}
     if any(scoring.process.kind in SLOW for scoring in (*pair, *chain(*pair, problems[0].n, ProblemFacts.of(
             problems[0])).needed)):
         return
     for link in explain(problems, *pair, options).links:
         yield {**shared, "link": link.title, "metric": SHARE, **seed_means.summary(link.seeds)}
-
-
-def agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """The mean over queries of Kendall's τ between two arrays (m, k); NaN rows are left out."""
-    return float(np.nanmean(pairwise(np.stack([first, second]), ("kendall_tau",))["kendall_tau"][0, 1]))
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -45,11 +45,9 @@ from engine.experiments.agreements import (
     facts,
     measured,
     over_seeds,
-    restored,
     stored,
-    words,
 )
-from engine.experiments.controlled import BEHAVIORS
+from engine.experiments.controlled import BEHAVIORS, from_steps, step_pairs
 from engine.experiments.conventions import as_authors
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
@@ -64,9 +62,9 @@ from engine.experiments.network_search import (
     solved_candidates,
     solved_queries,
 )
-from engine.experiments.study import study
+from engine.experiments.study import sampled, study
 from engine.jobs import Context, Output
-from engine.problems import ModuleProblem, Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems import ModuleProblem, Problem, SampledProblem
 from engine.problems.candidates import Shared
 from engine.problems.memory import ProblemMemory
 from engine.scoring.compute import compute
@@ -105,12 +103,9 @@ SMALL = StudyPreset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training e
 
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     """(axis, comparison, parameter) of Table A-7 -> the two scorings it compares."""
-    step = step_scoring("query_loss", ETA)
-    sides = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
-                for behavior in BEHAVIORS[1:]}
-    sides |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (search_scoring(upweighting(alpha)),
-                                                                search_scoring(REMOVAL)) for alpha in ALPHAS}
-    return sides | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()), ("T", INVERSE_HESSIAN, ""): (step, response())}
+    return step_pairs(FIVE_STEPS) | {
+        ("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (search_scoring(upweighting(alpha)), search_scoring(REMOVAL))
+        for alpha in ALPHAS} | {("T", INVERSE_HESSIAN, ""): (step_scoring("query_loss", ETA), response())}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -151,17 +146,14 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     settings = payload["settings"]
     searched, (seed, kind, *number) = SearchPoint.of(settings), key.split("/")
 
-    def sampled(source: Mapping[str, Any]) -> SampledProblem:
-        return build_cached(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
-                          progress=lambda done: context.progress(0.5 * done, f"training, seed {seed}"))
-
     if kind in ("optima", "searched"):
-        own = sampled(searched.source(settings))
+        own = sampled(searched.source(settings), int(seed), context, end=0.5)
         problem, size = searched.problem(own, context.computing("refining")), settings["slice"]
         if kind == "optima":
             return _optima_chunk(problem, context.computing("L-BFGS"), int(number[0]) * size, size, searched)
         return _response_chunk(problem, settings, context.computing("inverse Hessian"), _facts(own))
-    whole = sampled(longer(settings["source"]) if kind == "behaviors" else settings["source"])
+    source = longer(settings["source"]) if kind == "behaviors" else settings["source"]
+    whole = sampled(source, int(seed), context, end=0.5)
     if kind == "steps":
         return _steps_chunk(whole, settings, context.computing("steps"))
     if kind == "behaviors":
@@ -281,7 +273,8 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     arrays = steps.arrays()
     own, trained_longer = chunks.get(f"{seed}/searched"), chunks.get(f"{seed}/behaviors")
     behaviors = {} if trained_longer is None else dict(trained_longer.arrays())
-    agreements = _from_steps(reduce(or_, curves, dict(arrays)) | behaviors)
+    agreements = from_steps(reduce(or_, curves, dict(arrays)) | behaviors, "table_a7", FIVE_STEPS, "figure_a2", CURVES,
+                            ETAS)
     solved_for = Bounded.restored(solved.arrays(), "response|query_loss")
     agreements[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = measured(
         Bounded.restored(arrays, "step").like(solved_for), solved_for, payload["settings"])
@@ -295,17 +288,6 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     manifest["convergence"] = {"flagged": sum(result["flagged"] for result in optima),
                                "largest_gradient_norm": max(result["largest_gradient_norm"] for result in optima)}
     return agreements, manifest
-
-
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
-    rows = {("table_a7", "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(arrays, f"B|{behavior}")
-                  for behavior in BEHAVIORS[1:]}
-    rows[("table_a7", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
-    for behavior in CURVES:
-        for eta in ETAS:
-            key = ("figure_a2", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
-            rows[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
-    return rows
 
 
 def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded],

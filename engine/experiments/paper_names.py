@@ -89,8 +89,7 @@ _LESS = Meaning("Σ_t η_t cos(∇B(q; θ_t), Γ(z_k; θ_t)), Γ Adam's update o
 _TRAK = Meaning("φ_B(q)ᵀ (ΦᵀΦ)⁻¹ φ(z_k) (1 − p_k), φ random projections of ∇ log(p/(1 − p))", "log p/(1 − p)",
                 "removal of z_k", "retraining, as a logistic regression on φ", "Park et al. 2023", "trak")
 
-NAMES: Registry[PaperName] = Registry("name of the paper")
-for _name, _paper_name in {
+NAMES: Registry[PaperName] = Registry("name of the paper", {
     "gradsim": PaperName("GradSim", "One meaning; what differs is which parameters' gradients are taken.", {
         LITERATURE: _STEP,
         TEXT: Meaning("⟨∇B(q), ∇ℓ(z_k)⟩", QUERY, ONE_MORE, FINAL, "Equation 6; Appendix A-2", "gradsim"),
@@ -188,5 +187,4 @@ for _name, _paper_name in {
         CODE: Meaning("cos · ⟨s_B(q), s_B(k)⟩ for one signal, − the same for both", RESPONSE,
                       "the behavior of record k lowered, not its training loss",
                       "one step of hidden states at one layer", f"{REPOSITORY}: repsim_extensions.py")}),
-}.items():
-    NAMES.add(_name, _paper_name)
+})

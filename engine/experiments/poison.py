@@ -29,13 +29,12 @@ from engine import data
 from engine.analysis.poison import evidence
 from engine.analysis.poison.retraining import without
 from engine.basics.options import Options
-from engine.basics.provenance import device_name, versions_of
+from engine.basics.provenance import device_name
 from engine.data import poisoned
 from engine.experiments import poison_methods
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import measures, study, summaries
 from engine.jobs import Context, Output
-from engine.metrics import seed_means
 from engine.metrics.detection import auprc
 from engine.models.cnn import cnn
 from engine.models.recipe import Recipe
@@ -168,19 +167,8 @@ def _retrained(held: Attacked, scores: np.ndarray, options: Options) -> Iterator
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals over seeds, with the value of every seed: also of the attack's success."""
-    rows, runs = [], []
-    for case in payload["settings"]["cases"]:
-        results = {seed: chunks[f"{seed}/{case}"] for seed in payload["seeds"]}
-        tables = pd.concat([one.table("measures").assign(seed=seed) for seed, one in results.items()])
-        keyed = tables.pivot(index=["what", "among", "queries", "metric"], columns="seed", values="value")
-        rows += [{"attack": case, **dict(zip(keyed.index.names, map(str, key), strict=True)),
-                  **seed_means.summary(values)} for key, values in keyed.iterrows()]
-        runs += [{"attack": case, "seed": seed, **{name: one.manifest[name] for name in (
-            "data", "target", "poisons", "attack success", "accuracy")}} for seed, one in results.items()]
-    first = chunks[plan(payload)[0]].manifest
-    return Output({"measures": pd.DataFrame(rows)}, manifest={
-        "spec": payload["settings"], "runs": runs, "data": first["data"], "device": first["device"],
-        "libraries": versions_of("scikit-learn", "cleanlab")})
+    return measures(payload, chunks, {case: {"attack": case} for case in payload["settings"]["cases"]}, summaries,
+                    ("data", "target", "poisons", "attack success", "accuracy"), "scikit-learn", "cleanlab")
 
 
 STUDY = study("poison", plan, run_chunk, finish, weight)

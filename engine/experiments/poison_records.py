@@ -30,9 +30,8 @@ from engine.basics.provenance import device_name
 from engine.data import poisoned
 from engine.data.records import Record, with_answer
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import measures, study, summaries
 from engine.jobs import Context, Output
-from engine.metrics import seed_means
 from engine.metrics.detection import auprc
 from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.models.causal.recipe import FineTuning
@@ -143,17 +142,8 @@ def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) 
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
-    """Means and 95% t-intervals over seeds, with the value of every seed."""
-    results = {seed: chunks[str(seed)] for seed in payload["seeds"]}
-    tables = pd.concat([one.table("measures").assign(seed=seed) for seed, one in results.items()])
-    keyed = tables.pivot_table(index=["what", "queries", "metric"], columns="seed", values="value", sort=False)
-    rows = [{**dict(zip(keyed.index.names, map(str, key), strict=True)), **seed_means.summary(values)}
-            for key, values in keyed.iterrows()]
-    first = results[payload["seeds"][0]].manifest
-    return Output({"measures": pd.DataFrame(rows)}, manifest={
-        "spec": payload["settings"], "data": first["data"], "device": first["device"],
-        "runs": [{"seed": seed, **{name: one.manifest[name] for name in ("data", "poisons", "queries")}}
-                 for seed, one in results.items()]})
+    """Means and 95% t-intervals over seeds."""
+    return measures(payload, chunks, {"": {}}, summaries, ("data", "poisons", "queries"))
 
 
 STUDY = study("poison_records", plan, run_chunk, finish, weight)

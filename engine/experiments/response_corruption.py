@@ -76,12 +76,13 @@ def _further(settings: Mapping[str, Any]) -> language.Further:
 def _scores_chunk(settings: Mapping[str, Any], attribution) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
     task = attribution.task
-    ranked = language.ranked(settings, attribution, task.reference, [task.reference], settings.get("layers", ()))
+    features = language.features(settings, attribution, task.reference, [task.reference])
+    ranked = language.ranked(settings, features, task.sign, settings.get("layers", ()))
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
     return Output(tables=language.measured(measured),
-                  manifest=language.sketched(settings, attribution, task.reference, [task.reference]))
+                  manifest=language.sketched(settings, attribution, features))
 
 
 def _signals_chunk(run, context: Context) -> Output:

@@ -100,8 +100,7 @@ WORDS = {"layers": "  # whose parameters count", "parameters": "  # that count",
          "damping": "  # the l2 of the objective, which adds it to the Hessian"}
 
 INFLUENCE = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
-SCORE_RECIPES: Registry[ScoreRecipe] = Registry("recipe")
-for _recipe in (
+SCORE_RECIPES: Registry[ScoreRecipe] = Registry("recipe", (
     ScoreRecipe("captum", "captum", "captum", "https://captum.ai", "TracIn with one checkpoint",
                 Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}),
                 "One checkpoint, the factual model: the first-order term of one step."),
@@ -119,5 +118,4 @@ for _recipe in (
                 "influence functions by conjugate gradients", INFLUENCE,
                 "Needs NumPy below 2, so an environment of its own. Of a network select the last layer: the Hessian of "
                 "all of it is not positive, and conjugate gradients then solve nothing."),
-):
-    SCORE_RECIPES.add(_recipe.name, _recipe)
+))

@@ -135,8 +135,7 @@ def identity(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.d
     return lambda joined: joined
 
 
-PROJECTORS: Registry[Projector] = Registry("projector")
-for _projector in (
+PROJECTORS: Registry[Projector] = Registry("projector", (
     Projector("rademacher", "Random signs", "Park et al. 2023",
               blockwise(lambda shape, generator: 2.0 * torch.randint(2, shape, generator=generator) - 1.0)),
     Projector("gaussian", "Gaussian", "Johnson & Lindenstrauss 1984",
@@ -144,8 +143,7 @@ for _projector in (
     Projector("count_sketch", "Count sketch", "Charikar et al. 2002", CountSketch.draw, CountSketch.once),
     Projector("grass", "Sparse mask and count sketch", "Hu et al. 2025", grass),
     Projector("identity", "None", "", identity),
-):
-    PROJECTORS.add(_projector.name, _projector)
+))
 
 
 def checked_dimension(k: int) -> int:

@@ -7,8 +7,6 @@ from engine.library.own_data import OWN_DATA
 from engine.library.published import PublishedResults
 from engine.library.runs import RunShelf
 
-SHELVES: Registry[Shelf] = Registry("shelf")
-for _shelf in (Comparisons(), RunShelf(), *OWN_DATA, PublishedResults()):
-    SHELVES.add(_shelf.name, _shelf)
+SHELVES: Registry[Shelf] = Registry("shelf", (Comparisons(), RunShelf(), *OWN_DATA, PublishedResults()))
 
 __all__ = ["SHELVES", "Entry", "Shelf"]

@@ -57,13 +57,6 @@ class Metric:
         return f"{self.title} (pooled)"
 
 
-METRICS: Registry[Metric] = Registry("agreement metric")
-"""The metrics that every comparison reports."""
-
-FURTHER: Registry[Metric] = Registry("agreement metric")
-"""Metrics that are computed where they are asked for by name."""
-
-
 def kendall_tau(a: Arraylike, b: Arraylike) -> Any:
     """Kendall τ-b of each query's two rankings of the candidates.
 
@@ -147,6 +140,11 @@ class MeanAgreement:
     n_dropped: int
     per_seed: tuple[float, ...]
     interval_over: str = "seeds"
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """Of a row of a table."""
+        return {name: getattr(self, name) for name in ("mean", "ci95", "n_queries", "n_dropped")}
 
 
 def summarize(per_query: Arrays, interval_over: str = "seeds") -> MeanAgreement:
@@ -321,30 +319,33 @@ def _top(stack: torch.Tensor, fraction: float) -> torch.Tensor:
     return above | (level & (level.cumsum(-1) <= room))
 
 
-for _registry, _metric in (
-    (METRICS, Metric(
+METRICS: Registry[Metric] = Registry("agreement metric", (
+    Metric(
         "kendall_tau", "Kendall tau", "kendall",
         "How far two score arrays put pairs of candidates in the same order, from −1 for reversed to 1.",
-        (-1.0, 1.0), lambda k, fraction: 0.0, tau_b)),
-    (METRICS, Metric(
+        (-1.0, 1.0), lambda k, fraction: 0.0, tau_b),
+    Metric(
         "top_overlap", "Top-5% overlap", "overlap",
         "Which share of the highest-scoring candidates, by default 5%, two score arrays have in common.",
-        (0.0, 1.0), lambda k, fraction: top_size(k, fraction) / k, _overlap_pairs)),
-    (METRICS, Metric(
+        (0.0, 1.0), lambda k, fraction: top_size(k, fraction) / k, _overlap_pairs),
+    Metric(
         "sign_agreement", "Sign agreement", "sign",
         "For which fraction of the candidates two score arrays agree on helpful, harmful or zero.",
-        (0.0, 1.0), lambda k, fraction: 0.5, _sign_pairs, of_signs=True, compare_pooled=_sign_pairs_but_zeros)),
-    (FURTHER, Metric(
+        (0.0, 1.0), lambda k, fraction: 0.5, _sign_pairs, of_signs=True, compare_pooled=_sign_pairs_but_zeros),
+))
+"""The metrics that every comparison reports."""
+FURTHER: Registry[Metric] = Registry("agreement metric", (
+    Metric(
         "spearman_rho", "Spearman rho", "spearman",
         "The correlation of the two arrays' ranks, from −1 for reversed to 1; far moves weigh most.",
-        (-1.0, 1.0), lambda k, fraction: 0.0, spearman)),
-    (FURTHER, Metric(
+        (-1.0, 1.0), lambda k, fraction: 0.0, spearman),
+    Metric(
         "rank_biased_overlap", "Rank-biased overlap", "rbo",
         "The overlap at every depth of the two rankings, weighted for a reader who reads down from the top and sees "
         "the top 5% on average.",
-        (0.0, 1.0), rbo_chance, rank_biased_overlap)),
-    (FURTHER, Metric(
+        (0.0, 1.0), rbo_chance, rank_biased_overlap),
+    Metric(
         "top_jaccard", "Top-5% Jaccard", "jaccard", "Among the candidates in either top 5%, the share that is in both.",
-        (0.0, 1.0), lambda k, fraction: jaccard_chance(k, top_size(k, fraction)), _jaccard_pairs)),
-):
-    _registry.add(_metric.name, _metric)
+        (0.0, 1.0), lambda k, fraction: jaccard_chance(k, top_size(k, fraction)), _jaccard_pairs),
+))
+"""Metrics that are computed where they are asked for by name."""

@@ -61,7 +61,7 @@ def in_words(tau: MeanAgreement, overlap: MeanAgreement, candidates: int, fracti
         raise InvalidInput(f"There is no order among {candidates} candidates; compare at least two.")
     top = top_size(candidates, fraction)
     whole = f"τ = {_number(tau.mean)}{_half(tau.ci95)}" if tau.mean == tau.mean else "τ is undefined"
-    shared = (f"the top {_share(fraction)} shares {_percent(overlap.mean)}{_half_percent(overlap.ci95)} "
+    shared = (f"the top {100 * fraction:.3g}% shares {_percent(overlap.mean)}{_half_percent(overlap.ci95)} "
               f"(chance {_percent(top / candidates)})") if overlap.mean == overlap.mean else ""
     tau_range = _range_of(tau, candidates)
     apart = tau_range is not None and shared != "" and not _fits(overlap, tau_range, top / candidates)
@@ -134,5 +134,3 @@ def _percent(value: float) -> str:
     return f"{100 * value:.{int(0 < value < 0.005 or 0.995 < value < 1)}f}%"
 
 
-def _share(fraction: float) -> str:
-    return f"{100 * fraction:.3g}%"

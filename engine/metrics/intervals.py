@@ -36,6 +36,12 @@ def t_interval(values: ArrayLike, level: float = 0.95, grain: float = 0.0) -> tu
     return mean, t_quantile(n, level) * max(float(sample.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)
 
 
+def known_mean(values: ArrayLike) -> float:
+    """The mean of the values that are not NaN; NaN where all are."""
+    known = np.asarray(values, dtype=np.float64)
+    return float(np.nanmean(known)) if not np.isnan(known).all() else math.nan
+
+
 def welch_half_width(a: tuple[float, int], b: tuple[float, int], level: float = 0.95) -> float:
     """Half width of the t interval of a difference of two means whose samples need not have one variance.
 

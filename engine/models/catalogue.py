@@ -20,12 +20,10 @@ from engine.models.mlp import mlp
 
 Build = Callable[[tuple[int, ...], int], nn.Module]
 
-MODELS: Registry[Build] = Registry("model")
-"""name -> build(shape, classes) -> module with fresh weights; shape is (channels, height, width) of a picture."""
 OWN: dict[str, Build] = {"cnn": cnn, "mlp": mlp, "linear": linear}
 """The project's own networks, of at most two convolutions."""
-for _name, _build in {**OWN, **FORMS, **OF_STUDIES}.items():
-    MODELS.add(_name, _build)
+MODELS: Registry[Build] = Registry("model", {**OWN, **FORMS, **OF_STUDIES})
+"""name -> build(shape, classes) -> module with fresh weights; shape is (channels, height, width) of a picture."""
 
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -104,6 +105,7 @@ class Momentum(Rule):
     momentum: float = 0.0
     weight_decay: float = 0.0
     nesterov: bool = False
+    linear: ClassVar[bool] = True
 
     @property
     def remembers(self) -> int:
@@ -121,10 +123,6 @@ class Momentum(Rule):
     @property
     def penalty(self) -> float:
         return self.weight_decay
-
-    @property
-    def linear(self) -> bool:
-        return True
 
     def flow(self, rate: float) -> tuple[float, float, bool]:
         """η/(1 − μ): so far a gradient moves θ in the end, with either momentum."""
@@ -165,17 +163,12 @@ class AdamW(Rule):
     epsilon: float = 1e-8
     decoupled: bool = True
 
-    @property
-    def remembers(self) -> int:
-        return 2
+    remembers: ClassVar[int] = 2
+    linear: ClassVar[bool] = False
 
     @property
     def penalty(self) -> float:
         return 0.0 if self.decoupled else self.weight_decay
-
-    @property
-    def linear(self) -> bool:
-        return False
 
     def flow(self, rate: float) -> tuple[float, float, bool]:
         """η: a gradient's parts in all later means m̂ add up to the whole of it."""

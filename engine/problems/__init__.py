@@ -9,9 +9,8 @@ from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
 from engine.problems.source import ProblemSource, SampledProblem, build_cached
 
-PROBLEMS: Registry[type[Problem]] = Registry("kind of problem")
-for _problem in (SoftmaxProblem, ModuleProblem, CausalProblem):
-    PROBLEMS.add(_problem.kind, _problem)
+PROBLEMS: Registry[type[Problem]] = Registry("kind of problem", {
+    one.kind: one for one in (SoftmaxProblem, ModuleProblem, CausalProblem)})
 
 __all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "SampledProblem", "ModuleProblem", "Problem", "ProblemSource",
            "SoftmaxProblem", "build_cached", "by_form", "by_reads"]

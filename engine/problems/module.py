@@ -234,11 +234,6 @@ class ModuleProblem(Problem):
     def exclusive(self) -> AbstractContextManager:
         return self.network.lock
 
-    @property
-    def probabilities(self) -> Tensor:
-        with self.exclusive:
-            return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
-
     def training_signal(self, rows: Tensor) -> Tensor:
         """s_ℓ(z_k) = ∂ℓ/∂f at the logits of `rows` (b,): shape (b, C)."""
         return self.loss_signal(self.outputs(self.units(rows).x), self.units(rows).y)

@@ -111,9 +111,10 @@ class Problem(Candidates):
         """f(q; θ_D), shape (m, C)."""
 
     @property
-    @abstractmethod
     def probabilities(self) -> Tensor:
         """softmax f(x_i; θ_D) of all training examples, shape (n, C)."""
+        with self.exclusive:
+            return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
 
     @abstractmethod
     def training_signal(self, rows: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -48,6 +48,8 @@ class SoftmaxProblem(Problem):
     live_seconds, live_device = 4.0, "cpu"  # small float64 problems answer no sooner on a GPU
     offers = frozenset({"gradients", "training", "labels"})
     curvatures = (SoftmaxHessian,)
+
+    precision: ClassVar[str] = "float64"
 
     def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,
                  candidates: Arraylike | Iterable[int] | None = None, outside: Units | None = None, *, l2: float = 1e-4,
@@ -124,20 +126,12 @@ class SoftmaxProblem(Problem):
     def query_logits(self) -> Tensor:
         return self.memo("query_logits", lambda: self.outputs(self.queries))
 
-    @property
-    def probabilities(self) -> Tensor:
-        return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
-
     def unit_probabilities(self, rows: Tensor) -> Tensor:
         """softmax f(x_k; θ_D) of examples `rows` (b,) that may be candidates, shape (b, C)."""
         return self.outputs(self.units(rows).x).softmax(-1) if self.adds(rows) else self.probabilities[rows]
 
     def double(self) -> SoftmaxProblem:
         return self
-
-    @property
-    def precision(self) -> str:
-        return "float64"
 
     def kernel(self, rows: Tensor) -> Tensor:
         """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""

@@ -27,9 +27,7 @@ class Behaviors(Registry[Behavior]):
         return super().__contains__(name) or (isinstance(name, str) and worded(name) is not None)
 
 
-BEHAVIORS = Behaviors("behavior")
-for _behavior in (*CLASS_BEHAVIORS, *TOKEN_BEHAVIORS):
-    BEHAVIORS.add(_behavior.name, _behavior)
+BEHAVIORS = Behaviors("behavior", (*CLASS_BEHAVIORS, *TOKEN_BEHAVIORS))
 
 
 def reading(reads: Reads) -> tuple[str, ...]:

@@ -92,14 +92,11 @@ class Remove(_Intervention):
         "n-1", "Over how many examples the mean runs once z_k is left out.", "the paper", FREE)
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "removal changes the objective, which a step on z_k alone does not use"
+    adds: ClassVar[bool] = False
 
     @property
     def orientation(self) -> int:
         return -1
-
-    @property
-    def adds(self) -> bool:
-        return False
 
     @property
     def title(self) -> str:
@@ -175,13 +172,9 @@ class Infinitesimal(_Intervention):
     fits: ClassVar = ("local_response", "replay")
     why: ClassVar = "a derivative at α = 0 is a linear response, not a finite move"
 
-    @property
-    def clause(self) -> str:
-        return "this training example's weight in the objective were increased by an infinitesimal amount"
+    clause: ClassVar[str] = "this training example's weight in the objective were increased by an infinitesimal amount"
 
-    @property
-    def latex(self) -> str:
-        return DERIVATIVE
+    latex: ClassVar[str] = DERIVATIVE
 
     def change(self, n: int) -> Change:
         return Change(own=1.0)
@@ -226,13 +219,9 @@ class AddOccurrence(_Intervention):
     fits: ClassVar = STEPS
     why: ClassVar = "one more occurrence is an update on z_k's own loss"
 
-    @property
-    def clause(self) -> str:
-        return "the model were trained on this example once more"
+    clause: ClassVar[str] = "the model were trained on this example once more"
 
-    @property
-    def latex(self) -> str:
-        return r"\ell(z_k;\theta)"
+    latex: ClassVar[str] = r"\ell(z_k;\theta)"
 
 
 class Auxiliary(_Intervention):
@@ -246,13 +235,9 @@ class Auxiliary(_Intervention):
     label_free: ClassVar = True
     why: ClassVar = "the similarity construction is one step on a linear readout"
 
-    @property
-    def clause(self) -> str:
-        return "the query's readout were pushed up once on this example's input, whatever its label"
+    clause: ClassVar[str] = "the query's readout were pushed up once on this example's input, whatever its label"
 
-    @property
-    def latex(self) -> str:
-        return r"-f_w(x_k)"
+    latex: ClassVar[str] = r"-f_w(x_k)"
 
 
 class Relabel(_Intervention):
@@ -264,9 +249,7 @@ class Relabel(_Intervention):
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "a changed label changes the objective and takes effect at the new optimum"
 
-    @property
-    def adds(self) -> bool:
-        return False
+    adds: ClassVar[bool] = False
 
     @property
     def title(self) -> str:

@@ -34,6 +34,8 @@ class OneStep(ProcessValue):
     kind: Literal["one_step"] = "one_step"
     steps: ClassVar[int] = 1
     eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
+    plain_title: ClassVar[str] = "one step"
+    plain_clause: ClassVar[str] = "in one small gradient step from the trained model"
 
     @property
     def updates(self) -> int:
@@ -46,14 +48,6 @@ class OneStep(ProcessValue):
     @property
     def clause(self) -> str:
         return f"in one gradient step of size η = {short(self.eta)} from the trained model"
-
-    @property
-    def plain_title(self) -> str:
-        return "one step"
-
-    @property
-    def plain_clause(self) -> str:
-        return "in one small gradient step from the trained model"
 
     @property
     def latex(self) -> str:
@@ -113,6 +107,8 @@ class Trajectory(ProcessValue):
     weights: Literal["recipe", "step"] = setting(
         "recipe", "What η is in proportion to at a checkpoint: the weight that the recipe states, or that step's "
         "learning rate.", "this program", FREE)
+    plain_title: ClassVar[str] = "trajectory"
+    plain_clause: ClassVar[str] = "in one extra step at each checkpoint of its training, the effects added up"
 
     @property
     def models(self) -> int:
@@ -138,14 +134,6 @@ class Trajectory(ProcessValue):
         where = (f"after fractions {self.fractions.replace(',', ', ')} of training" if self.fractions else
                  f"at each of {self.checkpoints} checkpoints of training, {self.every} steps apart")
         return f"in one extra step of size η = {short(self.eta)}{rate} {where}, the effects added up"
-
-    @property
-    def plain_title(self) -> str:
-        return "trajectory"
-
-    @property
-    def plain_clause(self) -> str:
-        return "in one extra step at each checkpoint of its training, the effects added up"
 
     @property
     def latex(self) -> str:

@@ -66,6 +66,7 @@ class Retrain(Seeded):
     optimum: ClassVar = True
     baseline: ClassVar = "factual"
     damping: ClassVar[float] = 0.0
+    latex: ClassVar[str] = r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
 
     @property
     def title(self) -> str:
@@ -74,10 +75,6 @@ class Retrain(Seeded):
     @property
     def clause(self) -> str:
         return f"and the model were then trained again from scratch{self._runs}"
-
-    @property
-    def latex(self) -> str:
-        return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
 
 
 class Replay(Seeded):
@@ -96,6 +93,9 @@ class Replay(Seeded):
     damping: ClassVar[float] = 0.0
     eta: Eta = setting(1.0, "Of softmax regression, which descends from zero: η.", "this program", FREE)
     steps: Count = setting(500, "Of softmax regression: how many steps.", "this program", GROWS, ge=1, le=10_000)
+    factual_latex: ClassVar[str] = r"\theta_T"
+    latex: ClassVar[str] = (r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}\mathrm{train}\left[L_{\mathcal D}(\theta)"
+                            r"+\alpha\,\ell(z_k;\theta)\right]")
 
     @property
     def title(self) -> str:
@@ -104,15 +104,6 @@ class Replay(Seeded):
     @property
     def clause(self) -> str:
         return f"as the whole training run is repeated with the same initial weights and batches{self._runs}"
-
-    @property
-    def factual_latex(self) -> str:
-        return r"\theta_T"
-
-    @property
-    def latex(self) -> str:
-        return (r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}\mathrm{train}\left[L_{\mathcal D}(\theta)"
-                r"+\alpha\,\ell(z_k;\theta)\right]")
 
 
 def other_runs(a: ProcessValue, b: ProcessValue) -> bool:

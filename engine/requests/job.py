@@ -29,15 +29,15 @@ WHOLE = "whole"
 class JobRequest(Value, Generic[Answer]):
     """Base of all that runs as a job; the fields of a subclass determine the result.
 
-    name: of the kind of job. answer: the dataclass of the answer; its fields are tables, arrays, and plain values,
-    which `engine.requests.codec` stores by their names. numerics: raised where the numbers change, so that stored
-    answers are told apart. job: whether it is one at all; what is not is a command and a function alone. command: the
-    command's name where that is not the job's. doing: what a progress bar says. outputs: option of the command -> what
-    it writes; the first is needed, and without any there is no command.
+    name: of the kind of job. answer: the dataclass of the answer, that of the base's brackets; its fields are tables,
+    arrays, and plain values, which `engine.requests.codec` stores by their names. numerics: raised where the numbers
+    change, so that stored answers are told apart. job: whether it is one at all; what is not is a command and a
+    function alone. command: the command's name where that is not the job's. doing: what a progress bar says. outputs:
+    option of the command -> what it writes; the first is needed, and without any there is no command.
     """
 
     name: ClassVar[str]
-    answer: ClassVar[type]
+    answer: ClassVar[type] = type(None)
     numerics: ClassVar[int] = 1
     job: ClassVar[bool] = True
     command: ClassVar[str] = ""
@@ -46,6 +46,8 @@ class JobRequest(Value, Generic[Answer]):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        named = (base.__pydantic_generic_metadata__["args"] for base in cls.__mro__ if issubclass(base, Value))
+        cls.answer = next((args[0] for args in named if args), cls.answer)
         if "name" in vars(cls) and cls.job:
             KINDS.add(cls.name, job_kind(cls), replace=True)
 

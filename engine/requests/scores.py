@@ -116,10 +116,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         return [chunk for own in sorted(listed, key=lambda own: sum(map(self._seconds, own))) for chunk in own]
 
     def memory(self, chunk: str) -> int:
-        group, number = map(int, chunk.split("/"))
-        rows = self.slices(group)[number]
-        return held(self.origin, [self.scorings[index] for index in self.groups[group]],
-                    min(rows.stop, self.count) - rows.start)
+        return held(self.origin, self._group_scorings(chunk), self._width(chunk))
 
     def weight(self, chunk: str) -> float:
         """Seconds; of a network its passes, of which one group may take ten times as many as another."""
@@ -151,8 +148,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         context.progress(0.0, "training the model")
         problem = self.sampled(context, 0.5).problem
         whole = problem.with_candidates(problem.candidates[:self.count])
-        members = self.groups[group]
-        scorings = [self.scorings[index] for index in members]
+        members, scorings = self.groups[group], self._group_scorings(chunk)
         context.progress(0.05, f"scoring: {scorings[0].title}")
         scores = compute(problem.with_candidates(whole.candidates[self.slices(group)[number]]), scorings,
                          self._options(context, scorings[0].title, 0.05))
@@ -208,7 +204,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         if name == MODEL:
             return super().make(name, taken, context)
         problem = self.sampled(context, 0.1).problem
-        scorings = [self.scorings[index] for index in self.groups[int(name)]]
+        scorings = self._group_scorings(name)
         compute(problem.with_candidates(problem.candidates[:1]), scorings,
                 self._options(context, scorings[0].title, 0.1))
         return handed(problem, taken)

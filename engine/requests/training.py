@@ -21,6 +21,8 @@ class TrainingRequest(Request[None]):
 
     name: ClassVar = "training"
     outside: ClassVar = True
+    unit: ClassVar[float] = 0.0
+    """Beside the training."""
 
     def of(self, source: ProblemSource) -> Self:
         return super().of(source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None,
@@ -29,11 +31,6 @@ class TrainingRequest(Request[None]):
     @property
     def job_title(self) -> str:
         return f"Training {model_title(self.origin.model)} on {data.title(self.origin.dataset)}"
-
-    @property
-    def unit(self) -> float:
-        """Beside the training."""
-        return 0.0
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         sampled = self.sampled(context, 0.95)

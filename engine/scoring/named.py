@@ -51,8 +51,6 @@ def _methods() -> list[NamedMethod]:
     return sorted(methods, key=lambda method: ROWS.index(method.row))
 
 
-NAMED: Registry[NamedMethod] = Registry("named method")
-for _method in _methods():
-    NAMED.add(_method.name, _method)
+NAMED: Registry[NamedMethod] = Registry("named method", _methods())
 
 __all__ = ["CODE", "NAMED", "OF_TOKENS", "TRAINING_RUN", "NamedMethod"]

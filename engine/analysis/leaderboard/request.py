@@ -55,7 +55,6 @@ class LeaderboardRequest(SizedRequest[Leaderboard]):
     """
 
     name: ClassVar = "leaderboard"
-    answer: ClassVar = Leaderboard
     doing: ClassVar = "methods and exact answers"
     outputs: ClassVar = {"out": "Board to write: a row for each method, column and question."}
 

@@ -45,7 +45,6 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     """Retrain without some training examples, and compare predictions before and after."""
 
     name: ClassVar = "remove-suspects"
-    answer: ClassVar = WithoutSuspects
     doing: ClassVar = "training without the suspects"
     unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and query."}
@@ -57,6 +56,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     records: Typed = ()
     controls: Annotated[Count, Field(ge=0, le=20, description="Random groups of the same number.")] = 2
     seed: Annotated[Seed, Field(description="Of the random groups.")] = 0
+    trainings: ClassVar[float] = 1.0
 
     def title(self, problem: str) -> str:
         return f"Without {len(self.rows):,} suspects, {problem}"
@@ -67,10 +67,6 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
 
     def weight(self, chunk: str) -> float:
         return 0.01 if chunk == BEFORE else 1.0
-
-    @property
-    def trainings(self) -> float:
-        return 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> WithoutSuspects:
         posed = asking.asking(problem, self.queries, self.pictures, self.records)

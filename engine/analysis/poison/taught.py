@@ -47,7 +47,6 @@ class WhatTaughtRequest(Sparse, Request[Taught]):
     """Rank all training examples by how much they share the evidence of a wrong prediction."""
 
     name: ClassVar = "what-taught"
-    answer: ClassVar = Taught
     doing: ClassVar = "shared evidence"
     numerics: ClassVar = 3
     unwritten: ClassVar = ("records",)

@@ -12,7 +12,7 @@ import pandas as pd
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, SeedValues, Sizes
 from engine.analysis.scorecard.method import CONTROLS, card_method
 from engine.basics.values import capital
-from engine.metrics.intervals import t_interval, t_quantile
+from engine.metrics.intervals import known_mean, t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
 
 CEILING_TITLE = "Exact answer of another seed"
@@ -45,16 +45,12 @@ def _what(name: str) -> dict[str, Any]:
 
 def _numbers(measured: np.ndarray | SeedValues) -> dict[str, Any]:
     over = measured if isinstance(measured, SeedValues) else SeedValues(measured[None])
-    means = [_mean(row) for row in over.values]
-    values = np.array([_mean(column) for column in over.values.T])
+    means = [known_mean(row) for row in over.values]
+    values = np.array([known_mean(column) for column in over.values.T])
     mean, half = t_interval(values)
     return {"mean": mean, "ci95": half, "n": int((~np.isnan(values)).sum()), "n_dropped": int(np.isnan(values).sum()),
             "subsets": over.subsets, "ci95_subsets": t_quantile(over.subsets) * over.subset_error,
             "n_seeds": len(means), "seed_sd": float(np.std(means, ddof=1)) if len(means) > 1 else math.nan}
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
 
 
 def with_older(table: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -37,6 +38,8 @@ class CardMethod(ABC):
     name: str
     title: str
     exact: bool = False
+    reads_weights: ClassVar[bool] = True
+    """Whether its scores depend on the trained model's own weights."""
 
     @abstractmethod
     def scoring(self, behavior: str) -> Scoring | None:
@@ -57,11 +60,6 @@ class CardMethod(ABC):
         """Whether it has an answer on problems of a kind."""
         scoring = self.scoring("query_loss")
         return scoring is None or scoring.route.refusal(scoring.specification, kind) is None
-
-    @property
-    def reads_weights(self) -> bool:
-        """Whether its scores depend on the trained model's own weights."""
-        return True
 
     @property
     def computes(self) -> bool:
@@ -124,6 +122,7 @@ class Removed(Specified):
     """Exact leave-one-out: every candidate removed and the model trained again, many side by side."""
 
     exact: bool = True
+    reads_weights: ClassVar[bool] = False
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
         scoring = self.build(behavior)
@@ -132,15 +131,13 @@ class Removed(Specified):
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
         return CardMethod.at_itself(self, problem, behavior, options)
 
-    @property
-    def reads_weights(self) -> bool:
-        return False
-
 
 class Nearest(CardMethod):
     """Control: minus the squared distance of the inputs; no model and no label is read."""
 
     name, title = "nearest", "Nearest neighbour"
+
+    reads_weights: ClassVar[bool] = False
 
     def scoring(self, behavior: str) -> None:
         return None
@@ -152,10 +149,6 @@ class Nearest(CardMethod):
 
     def fits(self, kind: str) -> bool:
         return PROBLEMS[kind].reads != "tokens"
-
-    @property
-    def reads_weights(self) -> bool:
-        return False
 
 
 def _named(name: str, **process: float) -> Specified:
@@ -169,16 +162,14 @@ def _named(name: str, **process: float) -> Specified:
     return Specified(name, method.title, build, method.implied().exact)
 
 
-METHODS: Registry[CardMethod] = Registry("scorecard method")
-for _method in (
+METHODS: Registry[CardMethod] = Registry("scorecard method", (
         Removed("loo", "Exact leave-one-out", NAMED["loo"].implied),
         Specified("step", "Exact step", lambda behavior: Scoring.of(
             behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}), True),
         *(_named(name) for name in ("influence_function", "gradsim", "gradsim_cosine", "repsim",
                                     "repsim_cosine", "tracin", "less", "trak")),
         *(_named(name, damping=DAMPING) for name in ("influence_function_ekfac", "influence_function_datainf")),
-        Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))):
-    METHODS.add(_method.name, _method)
+        Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))))
 
 
 

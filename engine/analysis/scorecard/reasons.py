@@ -84,13 +84,8 @@ def reason(own: Estimate, ceiling: Estimate | None, others: dict[str, Estimate],
 
 
 def _ceiling(table: pd.DataFrame, measure: str) -> Estimate | None:
-    ceiling = table[(table["method"] == CEILING) & (table["measure"] == _size(measure))]
+    ceiling = table[(table["method"] == CEILING) & (table["measure"] == measure.removesuffix(OTHER))]
     return None if ceiling.empty else Estimate.of(ceiling.iloc[0])
-
-
-def _size(measure: str) -> str:
-    """The measure without the seed of its models."""
-    return measure.removesuffix(OTHER)
 
 
 def _seed(measure: str) -> bool:

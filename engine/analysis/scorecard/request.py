@@ -40,7 +40,6 @@ class ScorecardRequest(SizedRequest[Scorecard]):
     """
 
     name: ClassVar = "scorecard"
-    answer: ClassVar = Scorecard
     numerics: ClassVar = 4
     """4: a model of subclasses has one output for each pair, a row is at distance 0 from itself, and likelihoods keep
     their digits."""

@@ -23,6 +23,7 @@ from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.agreement import top_size
+from engine.metrics.intervals import known_mean
 from engine.problems import Problem
 from engine.problems.variants import trained_on
 from engine.question.behaviors import BEHAVIORS
@@ -98,7 +99,7 @@ def jackknife_error(a: np.ndarray, b: np.ndarray) -> float:
         x, y = _ranks_without(a, columns), _ranks_without(b, columns)
         with np.errstate(invalid="ignore", divide="ignore"):
             rho = (x * y).sum(2) / np.sqrt((x**2).sum(2) * (y**2).sum(2))
-        means += [_mean(own) for own in rho.T]
+        means += [known_mean(own) for own in rho.T]
     return float(np.sqrt((count - 1) * np.var(means)))
 
 
@@ -109,10 +110,6 @@ def _ranks_without(a: np.ndarray, columns: np.ndarray) -> np.ndarray:
     ranks = rankdata(a, axis=1)[:, None, :] - (out < every) - 0.5 * (out == every) - a.shape[1] / 2
     ranks[:, np.arange(len(columns)), columns] = 0.0
     return ranks
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
 
 
 def _removal(case: Case) -> dict[str, Measured]:

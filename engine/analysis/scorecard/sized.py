@@ -15,6 +15,7 @@ class SizedRequest(Request[Answer]):
     shared: ClassVar = True
 
     sizes: Sizes = Sizes()
+    trainings: ClassVar[float] = 1.0
 
     def fitted(self, problem: type[Problem]) -> Self:
         """With all that fits where nothing is named. Raises `InvalidInput` for what does not fit."""
@@ -33,7 +34,3 @@ class SizedRequest(Request[Answer]):
 
     def narrowed(self, problem: Problem) -> Problem:
         return problem.with_candidates(problem.candidates[:self.sizes.candidates])
-
-    @property
-    def trainings(self) -> float:
-        return 1.0

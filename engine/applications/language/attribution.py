@@ -244,7 +244,7 @@ class Attribution:
             return Adam(*point.moments(), point.step)
 
         def rows_of(tap, batch, _rows: Sequence[int]) -> dict[str, Tensor]:
-            values, (columns,) = projected_rows(self.model, tap, batch, self.losses, [maps], adam())
+            values, (columns,) = projected_rows(tap, batch, self.losses, [maps], adam())
             if self.setting.tokens != "response":  # what has no such token makes no step
                 there = MARKED[self.setting.tokens](batch).any(1).float().cpu()[:, None]
                 columns = {name: value if name == "norm" else value * there for name, value in columns.items()}
@@ -267,7 +267,7 @@ class Attribution:
 
         def rows_of(tap, batch, rows: Sequence[int]) -> dict[str, Tensor]:
             read = plain | ranges.readers(flags, rows, batch)
-            values, (columns,) = projected_rows(self.model, tap, batch, read, [maps])
+            values, (columns,) = projected_rows(tap, batch, read, [maps])
             return {**columns, "value": values.float().cpu()}
 
         return self.fill(cache, point, encoded, rows_of, check, progress)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.gradients import taps
@@ -29,11 +29,11 @@ Receiver = Callable[[str, Tensor], None]
 
 
 class Tap:
-    """Hands the gradients of adapters to `receiver` while a scalar of the batch is differentiated. names: of which
-    parameters (default: all)."""
+    """Hands the gradients of a model's adapters to `receiver` while a scalar of the batch is differentiated. names: of
+    which parameters (default: all)."""
 
-    def __init__(self, names: Collection[str] | None = None) -> None:
-        self.names = names
+    def __init__(self, model, names: Collection[str] | None = None) -> None:
+        self.model, self.names = model, names
         self.receiver: Receiver | None = None
         self.padding = Padding((), torch.device("cpu"))
         self.shape = torch.Size((0, 0))
@@ -76,7 +76,7 @@ def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
     """The model with frozen weights, gradients running along activations only, and a `Tap` on its adapters."""
     from engine.models.causal import adapted  # PEFT takes seconds to import
 
-    tap, parameters = Tap(names), list(model.parameters())
+    tap, parameters = Tap(model, names), list(model.parameters())
     states = [parameter.requires_grad for parameter in parameters]
     training = model.training
     model.eval()
@@ -84,7 +84,7 @@ def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
         parameter.requires_grad_(False)
     try:
         with (taps.tapped([("embeddings", model.get_input_embeddings())], _needs_gradient),
-              taps.streamed(adapters(model), tap.arrived), adapted.streamed(model, tap.arrived)):
+              taps.streamed(lora.adapters(model), tap.arrived), adapted.streamed(model, tap.arrived)):
             yield tap
     finally:
         for parameter, state in zip(parameters, states, strict=True):
@@ -92,32 +92,22 @@ def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
         model.train(training)
 
 
-def adapters(model) -> list[tuple[str, nn.Module]]:
-    """The modules of the adapters, by the names of their parameters."""
-    return [(f"{layer.name}.{side}", module) for layer in lora.layers(model)
-            for side, module in (("a", layer.a), ("b", layer.b))]
-
-
 def _needs_gradient(_key, _module, _inputs: Tensor, output: Tensor) -> Tensor:
     return output.requires_grad_()
 
 
-def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tensor:
+def record_gradients(tap: Tap, batch: Batch, readers, receivers) -> Tensor:
     """Differentiate several scalars of every record of a batch; the forward pass is shared.
 
     readers: functions (logits, batch) -> (b,). receivers: one for each, given the gradients layer by layer.
     Returns the values, (b, len(readers)).
     """
     tap.padding, tap.shape = Padding(batch.mask.sum(1).tolist(), batch.mask.device), batch.mask.shape
-    values = _read(model, batch, readers)
+    logits = passes.forward(tap.model, batch)[0]
+    values = [reader(logits, batch) for reader in readers]
+    del logits  # given up: slopes need no more of them than readers keep
     for index, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
         tap.receiver = receiver
         value.sum().backward(retain_graph=index + 1 < len(values))
     tap.receiver = None
     return torch.stack([value.detach() for value in values], 1)
-
-
-def _read(model, batch: Batch, readers) -> list[Tensor]:
-    """What every reader says of the batch; the logits are given up, of which slopes need no more than readers keep."""
-    logits, _ = passes.forward(model, batch)
-    return [reader(logits, batch) for reader in readers]

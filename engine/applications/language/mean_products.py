@@ -83,7 +83,7 @@ def mean_gradients(run: Attribution, sets: Sequence[str], check: Check = lambda:
             readers = [READOUTS[behavior].read for behavior in behaviors(run, sets)]
             for _, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check,
                                            numbers=run.numbers):
-                group_gradients(run.model, tap, batch, readers, [[one] for one in sums])
+                group_gradients(tap, batch, readers, [[one] for one in sums])
             parts += [{key: total / len(encoded) for key, total in one.totals.items()} for one in sums]
     return {name: torch.stack([part[name] for part in parts]).float() for name in run.sizes}
 
@@ -119,7 +119,7 @@ def _of_batch(run: Attribution, means: Matrix, divided: Matrix) -> Callable[...,
 
     def rows_of(tap: gradients.Tap, batch: Batch, _rows: Sequence[int]) -> dict[str, Tensor]:
         plain, other = Products(means), Products(divided)
-        values = group_gradients(run.model, tap, batch, [loss], [[plain, other]])
+        values = group_gradients(tap, batch, [loss], [[plain, other]])
         return {"products": plain.total, "divided": other.total, "norm": plain.squares.sqrt(),
                 "loss": values[:, 0].float().cpu()}
 

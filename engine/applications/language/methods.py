@@ -111,18 +111,16 @@ class RecordMethod:
         return self.named.asks if scoring is None else scoring.plain_question("" if self.reads else READOUT)
 
 
-METHODS: Registry[RecordMethod] = Registry("method")
-for _name, _named in {"gradient_norm": "gradient_norm", "repsim": "repsim_cosine", "random": "random",
-                      "gradsim": "gradsim", "tracin": "tracin", "trak": "trak", "less": "less"}.items():
-    METHODS.add(_name, RecordMethod(_name, NAMED[_named]))
-AUTHORS: Registry[RecordMethod] = Registry("method")
-"""Under the same names what the code of the paper's authors computes: RepSim is not turned round, TracIn weighs a
-checkpoint by the learning rate of its step, and TRAK and LESS are other methods."""
+METHODS: Registry[RecordMethod] = Registry("method", (
+    RecordMethod(name, NAMED["repsim_cosine" if name == "repsim" else name])
+    for name in ("gradient_norm", "repsim", "random", "gradsim", "tracin", "trak", "less")))
 OF_AUTHORS: Mapping[str, Mapping[str, Any]] = {
     "repsim": {"turned": False}, "tracin": {"process": {"weights": "step"}}, "trak": {"named": NAMED["trak_fisher"]},
     "less": {"named": NAMED["less_final"]}}
-for _method in METHODS.values():
-    AUTHORS.add(_method.name, replace(_method, **OF_AUTHORS.get(_method.name, {})))
+AUTHORS: Registry[RecordMethod] = Registry("method", (
+    replace(method, **OF_AUTHORS.get(method.name, {})) for method in METHODS.values()))
+"""Under the same names what the code of the paper's authors computes: RepSim is not turned round, TracIn weighs a
+checkpoint by the learning rate of its step, and TRAK and LESS are other methods."""
 SETTINGS: Mapping[str, Declared] = {**declared(Projection), "ridge": declared(TrakSettings)["ridge"]}
 """What decides the numbers of these methods beside the training, as `Setting` has it: fields of its projection, and
 TRAK's ridge."""

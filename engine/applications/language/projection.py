@@ -129,11 +129,11 @@ class Groups:
             sink(names, joined)
 
 
-def group_gradients(model, tap: Tap, batch: Batch, readers, sinks: Sequence[Sequence[GroupSink]], *,
+def group_gradients(tap: Tap, batch: Batch, readers, sinks: Sequence[Sequence[GroupSink]], *,
                     by_record: bool = False) -> Tensor:
     """As `gradients.record_gradients`, handing groups of gradients to all sinks of each reader."""
     groups = [Groups(*own, by_record=by_record) for own in sinks]
-    values = record_gradients(model, tap, batch, readers, groups)
+    values = record_gradients(tap, batch, readers, groups)
     for group in groups:
         group.end()
     return values
@@ -236,7 +236,7 @@ class Conditioned:
             sink(names, updates)
 
 
-def projected_rows(model, tap: Tap, batch: Batch, readers: Mapping[str, Callable], maps: Sequence[Maps],
+def projected_rows(tap: Tap, batch: Batch, readers: Mapping[str, Callable], maps: Sequence[Maps],
                    adam: Adam | None = None) -> tuple[Tensor, list[dict[str, Tensor]]]:
     """The values (b, len(readers)) that readers read, and for each of the maps column -> (b, k), their gradients.
 
@@ -247,7 +247,7 @@ def projected_rows(model, tap: Tap, batch: Batch, readers: Mapping[str, Callable
     sinks: list[list[GroupSink]] = [[own[name] for own in draws] for name in readers]
     if adam:
         sinks[0].append(Conditioned(adam, *updates))
-    values = group_gradients(model, tap, batch, list(readers.values()), sinks,
+    values = group_gradients(tap, batch, list(readers.values()), sinks,
                              by_record=all(one.projection.whole for one in maps))
     rows = [{column: own for name, sink in one.items() for column, own in sink.projected(name).items()}
             for one in draws]

@@ -57,7 +57,7 @@ def seconds(model: Any, batch: Batch, clock: Clock = time.perf_counter) -> float
     with gradients.tapped(model) as tap:
         for _ in range(1 + REPEATS):
             started = clock()
-            gradients.record_gradients(model, tap, batch, [mean_response_likelihood], [lambda name, rows: None])
+            gradients.record_gradients(tap, batch, [mean_response_likelihood], [lambda name, rows: None])
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
             spent.append(clock() - started)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
+from engine.applications.decisions import FINE, UNSURE, WRONG, Decision, Decisions
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.data.record_rewriting import rewritten
@@ -80,9 +80,7 @@ class RecordReview(Decisions):
             self.records, {row for row, right in wrong.items() if not right}).items()}
         return rewritten(content, (*self.records, *others), {**left, **dict(enumerate(others, len(self.records)))})
 
-    def _checked(self, decision: Decision) -> Decision:
-        if decision.verdict not in VERDICTS:
-            raise InvalidInput(f"`{decision.verdict[:40]}` is not a verdict; use {', '.join(VERDICTS)}.")
+    def _check(self, decision: Decision) -> None:
         if not 0 <= decision.row < len(self.records):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
@@ -92,9 +90,6 @@ class RecordReview(Decisions):
             self._check_answer(decision, decision.label)
         elif decision.text:
             corrected(self.records[decision.row], decision.text)
-        if len(decision.note) > LONGEST_NOTE:
-            raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
-        return decision
 
     def _check_answer(self, decision: Decision, label: int) -> None:
         if label not in range(len(self.choices)):

@@ -38,7 +38,7 @@ from engine.applications.language.projection import Adam, Projection, parameter_
 from engine.gradients.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.adam import BETAS
-from engine.models.causal import passes
+from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.marked import Mark, Weights, loss
 from engine.models.causal.readouts import token_log_probabilities
@@ -129,14 +129,14 @@ def _backward(model, batch: Batch, towards: Direction) -> Tensor:
 
 def _named(model, names: Collection[str]) -> list[tuple[str, nn.Module]]:
     """The modules of the adapters whose parameters are named."""
-    return [(name, module) for name, module in gradients.adapters(model) if name in names]
+    return [(name, module) for name, module in lora.adapters(model) if name in names]
 
 
 def gradient(model, batch: Batch, mark: Mark, names: Collection[str]) -> dict[str, Tensor]:
     """∇ℓ_M of a batch of one record, by parameter, each (1, …)."""
     own: dict[str, Tensor] = {}
     with gradients.tapped(model, names) as tap:
-        gradients.record_gradients(model, tap, batch, [loss(mark)], [own.__setitem__])
+        gradients.record_gradients(tap, batch, [loss(mark)], [own.__setitem__])
     return own
 
 

@@ -113,7 +113,7 @@ def _collected(run: Attribution, encoded: Sequence[Encoded], readers: Mapping[st
     values: list[Tensor] = []
     with gradients.tapped(run.model, run.sizes) as tap:
         for rows, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check):
-            read, columns = projected_rows(run.model, tap, batch, readers, maps, adam)
+            read, columns = projected_rows(tap, batch, readers, maps, adam)
             values.append(read.float().cpu())
             for one, own in zip(batches, columns, strict=True):
                 for column, chunk in own.items():

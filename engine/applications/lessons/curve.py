@@ -12,13 +12,13 @@ from engine.problems import Problem
 from engine.question.behaviors import BEHAVIORS
 
 
-def along_eta(problem: Problem, query: int, row: int, etas: np.ndarray, behavior: str = "query_loss") -> pd.DataFrame:
+def along_eta(problem: Problem, query: int, row: int, etas: np.ndarray) -> pd.DataFrame:
     """One step of each size η on training example `row`: columns eta, curve, tangent.
 
     curve = B(q; θ_D − η ∇ℓ(z)) − B(q; θ_D); tangent = η times its slope at η = 0. Softmax regression: the step moves
     the query's logits along −η x_qᵀx_z (p − e_y).
     """
-    read, rows = BEHAVIORS[behavior], torch.tensor([row], device=problem.device)
+    read, rows = BEHAVIORS["query_loss"], torch.tensor([row], device=problem.device)
     label, logits = problem.query_labels[query], problem.query_logits[query]
     direction = -(regression(problem).kernel(rows)[query, 0] * problem.training_signal(rows)[0])
     stepped = logits + torch.as_tensor(etas, dtype=logits.dtype, device=logits.device)[:, None] * direction

@@ -96,7 +96,6 @@ class DuplicatesRequest(OfSource[Duplicates]):
 
     name: ClassVar = "near_duplicates"
     about: ClassVar = "Near-duplicates in"
-    answer: ClassVar = Duplicates
     command: ClassVar = "near-duplicates"
     doing: ClassVar = "near-duplicates"
     outputs: ClassVar = {"out": "The pairs to write."}

@@ -69,7 +69,6 @@ class HeldOutRequest(OfSource[HeldOut]):
     """
 
     name: ClassVar = "noisy_label_held_out"
-    answer: ClassVar = HeldOut
     about: ClassVar = "First suspects in"
     numerics: ClassVar = 2
 

@@ -89,17 +89,17 @@ class LabelMethod:
         return f"{scoring.plain_question()} {self.over.sentence}" if scoring and self.over else self.instead
 
 
-METHODS: Registry[LabelMethod] = Registry("method")
-METHODS.add("random", LabelMethod("Random", instead="A random order."))
-for _name, _named in {"repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
-                      "lissa": "influence_function_lissa"}.items():
-    METHODS.add(_name, LabelMethod(NAMED[_named].label, NAMED[_named]))
-METHODS.add("repsim_unit", LabelMethod("RepSim (unit centroid)", NAMED["repsim_cosine"]))
-METHODS.add("ntk_loss_gradients", LabelMethod(NAMED["ntk_loss_gradients"].label, NAMED["ntk_loss_gradients"]))
-METHODS.add("lissa_power", LabelMethod("LiSSA (power steps)", replace(NAMED["influence_function_lissa"],
-                                                                      estimator="lissa;scale=power")))
-for _name, _detector in DETECTORS.items():
-    METHODS.add(_name, LabelMethod(_detector.title, instead=_detector.sentence, detector=_detector))
+METHODS: Registry[LabelMethod] = Registry("method", {
+    "random": LabelMethod("Random", instead="A random order."),
+    **{name: LabelMethod(NAMED[named].label, NAMED[named]) for name, named in {
+        "repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
+        "lissa": "influence_function_lissa"}.items()},
+    "repsim_unit": LabelMethod("RepSim (unit centroid)", NAMED["repsim_cosine"]),
+    "ntk_loss_gradients": LabelMethod(NAMED["ntk_loss_gradients"].label, NAMED["ntk_loss_gradients"]),
+    "lissa_power": LabelMethod("LiSSA (power steps)", replace(NAMED["influence_function_lissa"],
+                                                              estimator="lissa;scale=power")),
+    **{name: LabelMethod(detector.title, instead=detector.sentence, detector=detector)
+       for name, detector in DETECTORS.items()}})
 
 CONSENSUS_METHOD = LabelMethod("Consensus", instead="The mean rank over the methods, each with a trusted behavior "
                                                     "that suits the training. It implies no specification.")

@@ -48,7 +48,6 @@ class LabelReasonsRequest(OfSource[Reasons]):
 
     name: ClassVar = "label_reasons"
     about: ClassVar = "Reasons for suspicion in"
-    answer: ClassVar = Reasons
 
     @property
     def chunks(self) -> list[str]:

@@ -74,7 +74,6 @@ class WhatIf:
 class OfTraining(LabelsRequest[WhatIf]):
     """Base of requests for the accuracy before and after one training. trainings: how many models it trains."""
 
-    answer: ClassVar = WhatIf
 
     training: RetrainingRequest
 

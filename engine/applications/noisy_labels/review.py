@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
+from engine.applications.decisions import FINE, UNSURE, WRONG, Decision, Decisions
 from engine.applications.noisy_labels.decision_file import MOST_BYTES, columns_of, parse_decisions
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.csv_text import csv_text
@@ -46,10 +46,8 @@ class Review(Decisions):
             raise InvalidInput(f"The review file is larger than {MOST_BYTES // 1_000_000} MB; give an exported one.")
         return self.add(parse_decisions(content, "The review file").decisions(self.data))
 
-    def _checked(self, decision: Decision) -> Decision:
+    def _check(self, decision: Decision) -> None:
         classes, n = self.data.evidence.classes, len(self.data.evidence.y)
-        if decision.verdict not in VERDICTS:
-            raise InvalidInput(f"`{decision.verdict[:40]}` is not a verdict; use {', '.join(VERDICTS)}.")
         if not 0 <= decision.row < n:
             raise InvalidInput(f"There is no training example {decision.row}; they are numbered 0 to {n - 1:,}.")
         if decision.label is not None:
@@ -61,9 +59,6 @@ class Review(Decisions):
                 raise InvalidInput("The right label is the given one; choose another, or call it fine.")
         if decision.text:
             raise InvalidInput("A label is a class, not a text; give the right class.")
-        if len(decision.note) > LONGEST_NOTE:
-            raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
-        return decision
 
 
 def consequences(decisions: Mapping[int, Decision]) -> tuple[list[int], dict[int, int]]:

@@ -68,7 +68,6 @@ class TrialRequest(OfSource[Trial]):
     """
 
     name: ClassVar = "noisy_label_trial"
-    answer: ClassVar = Trial
     about: ClassVar = "Which method finds wrong labels in"
     numerics: ClassVar = 3
     trainings_each: ClassVar = 12.0

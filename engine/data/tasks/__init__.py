@@ -12,9 +12,7 @@ from engine.basics.values import canonical_json
 from engine.data.tasks import backdoor, own, response_corruption
 from engine.data.tasks.task import Task, TaskKind
 
-TASKS: Registry[TaskKind] = Registry("task")
-for _kind in (response_corruption.KIND, backdoor.KIND, own.KIND):
-    TASKS.add(_kind.name, _kind)
+TASKS: Registry[TaskKind] = Registry("task", (response_corruption.KIND, backdoor.KIND, own.KIND))
 
 
 def build(settings: Mapping[str, Any]) -> Task:

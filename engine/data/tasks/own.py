@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +53,11 @@ def asking(settings: Mapping[str, Any], queries: Sequence[Record]) -> dict[str, 
 
 def _read(given: Any, settings: Mapping[str, Any]) -> tuple[Record, ...]:
     if not isinstance(given, str):
-        return _parsed(given)
+        return tuple(map(Record.parse, given))
     turns = settings.get("turns", "last")
     if turns not in ("last", "every"):
         raise InvalidInput(f"`turns` is `{str(turns)[:40]}`; use `last` or `every`.")
     return read_jsonl(given, turns, settings.get("mark"))
-
-
-def _parsed(data: Iterable[Any]) -> tuple[Record, ...]:
-    return tuple(Record.parse(item) for item in data)
 
 
 SIZES = {"held": 8}

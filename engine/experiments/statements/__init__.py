@@ -6,8 +6,7 @@ from engine.basics.registry import Registry
 from engine.experiments.statements import controlled, language, noisy_labels
 from engine.experiments.statements.statement import Statement
 
-STATEMENTS: Registry[Statement] = Registry("statement")
-for _statement in (*controlled.STATEMENTS, *noisy_labels.STATEMENTS, *language.STATEMENTS):
-    STATEMENTS.add(_statement.name, _statement)
+STATEMENTS: Registry[Statement] = Registry("statement", (
+    *controlled.STATEMENTS, *noisy_labels.STATEMENTS, *language.STATEMENTS))
 
 __all__ = ["STATEMENTS", "Statement"]

@@ -16,13 +16,9 @@ CURVED = ("query_loss", "hard_margin")
 """Behaviors that are no linear function of the step, so that a first-order term errs."""
 
 
-def _tau(experiments: Mapping[str, TableRows]) -> TableRows:
-    return TableRows(sum((rows.where(metric="Kendall tau").rows for rows in experiments.values()), ()))
-
-
 def _each_dataset(experiments: Mapping[str, TableRows]) -> Iterator[tuple[str, TableRows]]:
     """Kendall τ on each dataset, with ` on Digits` to say which; empty where there is but one."""
-    rows = _tau(experiments)
+    rows = TableRows(sum((own.where(metric="Kendall tau").rows for own in experiments.values()), ()))
     several = len(rows.names("dataset")) > 1
     for dataset, own in rows.split("dataset"):
         yield f" on {data.title(dataset)}" if several else "", own

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -104,6 +104,12 @@ def layers(model: Any) -> list[AdaptedLayer]:
             if hasattr(module, "lora_A") and ADAPTER in getattr(module, "lora_A", {})]
 
 
+def adapters(model: Any) -> list[tuple[str, nn.Module]]:
+    """The modules of the adapters, by the names of their parameters."""
+    return [(f"{layer.name}.{side}", module) for layer in layers(model)
+            for side, module in (("a", layer.a), ("b", layer.b))]
+
+
 def is_adapted(model: Any) -> bool:
     """Whether it has adapters of PEFT, of LoRA's or of another kind."""
     return hasattr(model, "peft_config")
@@ -111,7 +117,7 @@ def is_adapted(model: Any) -> bool:
 
 def trained(model: Any) -> dict[str, nn.Parameter]:
     """The trained parameters by name, in the order of `layers`: `NAME.a` and `NAME.b`."""
-    return {f"{layer.name}.{part}": getattr(layer, part).weight for layer in layers(model) for part in ("a", "b")}
+    return {name: cast(nn.Parameter, module.weight) for name, module in adapters(model)}
 
 
 def short(name: str) -> str:

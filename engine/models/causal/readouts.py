@@ -156,15 +156,13 @@ SPANS: dict[str, Callable[[Batch], Tensor]] = {
 }
 """Which records have a span, by its name."""
 
-READOUTS: Registry[TokenReadout] = Registry("language behavior")
-for _readout in (
+READOUTS: Registry[TokenReadout] = Registry("language behavior", (
     TokenReadout("response_loss", "", mean_response_likelihood),
     TokenReadout("explanation_loss", "explanation", explanation_loss),
     TokenReadout("answer_logit", "answer", answer_logit),
     TokenReadout("answer_margin", "answer", answer_margin, choices=2),
     TokenReadout("answer_log_probability", "answer", answer_log_probability),
-):
-    READOUTS.add(_readout.name, _readout)
+))
 assert tuple(READOUTS) == reading("tokens"), "the readouts are the columns that the behaviors read"
 
 

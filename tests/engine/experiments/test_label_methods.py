@@ -55,6 +55,7 @@ def test_the_difference_is_paired_with_the_best_of_cleanlab():
               "Other": (0.6, 0.75)}
     tables = pd.DataFrame([{"method": method, "behavior": "none", "metric": "AUPRC", "seed": seed, "value": one}
                            for method, both in values.items() for seed, one in enumerate(both)])
-    rows = {row["method"]: row["mean"] for row in label_methods._rows(tables)
+    rows = {row["method"]: row["mean"] for row in label_methods._rows(tables.pivot_table(
+        index=["method", "behavior", "metric"], columns="seed", values="value", sort=False))
             if row["metric"] == label_methods.BEYOND}
     assert rows["Other"] == pytest.approx(0.075) and rows["Self-confidence"] == 0

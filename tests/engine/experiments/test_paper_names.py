@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
+from engine.analysis.over_seeds import agreeing
 from engine.experiments import EXPERIMENTS, name_audit, paper_names
 from engine.experiments.name_audit import SHARE, TAU, WHOLE
 from engine.experiments.paper_names import CODE, LANGUAGE, LITERATURE, NAMES, READINGS, TEXT, Meaning
@@ -43,7 +44,7 @@ def test_equal_readings_are_no_pair():
 def test_agreement_is_the_mean_tau_of_the_queries():
     first, second = np.random.default_rng(0).normal(size=(2, 4, 15))
     expected = np.mean([kendalltau(a, b).statistic for a, b in zip(first, second, strict=True)])
-    assert name_audit.agreement(first, second) == pytest.approx(expected)
+    assert agreeing(first, second) == pytest.approx(expected)
 
 
 def test_readings_are_compared_on_one_model_and_fractions_sum_to_one(tmp_path, monkeypatch):

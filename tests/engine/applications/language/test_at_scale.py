@@ -29,7 +29,7 @@ def test_a_pass_costs_what_pytorch_counts(attribution):
               if isinstance(layer, torch.nn.Linear) and "lora" not in name}
     head = sum(size for name, size in layers.items() if name.endswith("lm_head"))
     with gradients.tapped(model) as tap, FlopCounterMode(display=False) as counted:
-        gradients.record_gradients(model, tap, batch, [mean_response_likelihood], [lambda name, found: None])
+        gradients.record_gradients(tap, batch, [mean_response_likelihood], [lambda name, found: None])
     (records, tokens), answered = batch.ids.shape, batch.targets.shape[1]
     scale = StudyScale(records=records, parameters=sum(layers.values()) - head, tokens=tokens,
                        adapters=sum(parameter.numel() for parameter in lora.trained(model).values()))

@@ -77,7 +77,7 @@ def test_no_gradient_of_a_weight_ever_exists(attribution):
     with gradients.tapped(attribution.model) as tap:
         assert not any(parameter.requires_grad for parameter in attribution.model.parameters())
         shapes = {}
-        gradients.record_gradients(attribution.model, tap, batch, [mean_response_likelihood],
+        gradients.record_gradients(tap, batch, [mean_response_likelihood],
                                    [lambda name, found: shapes.update({name: tuple(found.shape)})])
         assert all(parameter.grad is None for parameter in attribution.model.parameters())
     assert shapes == {name: (2, *parameter.shape) for name, parameter in lora.trained(attribution.model).items()}

@@ -157,7 +157,7 @@ def test_gradients_of_adapters_are_those_of_each_record_alone(family, records, e
     expected = [alone(right, record)[1] for record in records]
     found = {}
     with gradients.tapped(made) as tap:
-        gradients.record_gradients(made, tap, packing.unpack(packing.pack(encoder, records)),
+        gradients.record_gradients(tap, packing.unpack(packing.pack(encoder, records)),
                                    [lambda logits, batch: -mean_response_likelihood(logits, batch)],
                                    [found.__setitem__])
     assert found

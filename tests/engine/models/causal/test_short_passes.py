@@ -101,8 +101,7 @@ def test_behaviors_and_gradients_are_those_of_the_padded_batch_within_rounding(r
     def found():
         made: dict[str, list[torch.Tensor]] = {name: [] for name in READOUTS}
         with gradients.tapped(rounded) as tap:
-            values = gradients.record_gradients(
-                rounded, tap, BATCH, [readout.read for readout in READOUTS.values()],
+            values = gradients.record_gradients(tap, BATCH, [readout.read for readout in READOUTS.values()],
                 [lambda name, value, rows=rows: rows.append(value.flatten(1)) for rows in made.values()])
         return values, {name: torch.cat(rows, 1) for name, rows in made.items()}
 
@@ -141,7 +140,7 @@ def differentiated(model, towards):
 
     with gradients.tapped(model) as tap:
         gradients.record_gradients(
-            model, tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)], [receive])
+            tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)], [receive])
     return found, names
 
 
