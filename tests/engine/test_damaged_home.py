@@ -2,6 +2,7 @@
 numbers, and whatever else lies there goes on."""
 
 import io
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from engine.library import SHELVES, notes, views
 from engine.models import own_weights
 from engine.models.checkpoint import read_state, save_checkpoint
 from engine.models.pretrained.row_cache import cached_rows
+from engine.models.recorded import Recorder
+from engine.models.recorded import stored_recordings as recordings
 from engine.store import comparisons, external_scores
 from engine.store.external_scores import ExternalScores
 
@@ -66,6 +69,20 @@ def _weights():
     return own_weights.keep(buffer, "w.pt", torch.nn.Linear(4, 2))
 
 
+def _recording():
+    torch.manual_seed(0)
+    model, (x, y) = torch.nn.Linear(2, 2), (torch.ones(2, 2), torch.tensor([0, 1]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    folder = home_folder() / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    with Recorder(folder, model, optimizer) as recorder:
+        recorder.batch(x, y)
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        recorder.close()
+    recordings.keep(folder)
+
+
 def _model():
     return save_checkpoint({"w": torch.arange(1.0, 40.0)}, home_folder() / "model.safetensors", {"passes": "float32"})
 
@@ -85,6 +102,8 @@ KEPT = {
         4, 2)).weight.tolist(), "models/own/own-*"),
     "trained weights": Kept(_model, lambda: read_state(home_folder() / "model.safetensors")["w"].tolist(),
                             "model.safetensors"),
+    "recording": Kept(_recording, lambda: recordings.load(_name("models/own/run-*")).state(1)["bias"].tolist(),
+                      "models/own/run-*/*"),
     "features": Kept(_features, _features, "features/*.sqlite", anew=True),
     "imported scores": Kept(lambda: external_scores.keep(SCORES), lambda: external_scores.load(
         SCORES.digest).values.tolist(), "brought/*/*"),
