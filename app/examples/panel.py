@@ -240,7 +240,7 @@ def _card(sampled: SampledProblem, card: Card, column: Column, index: int, end: 
     example = sampled_examples.train_html(sampled, card.row, sampled_examples.SMALL)
     with st.container(key=f"pick-{end}-{index}-{card.row}", width=_width(sampled), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, index, card.score, column.largest, card.once,
-                             directed, sampled_examples.mark(sampled.source)))
+                             directed, sampled_examples.mark_of(sampled, card.row)))
         st.button(plain(f"Open {sampled.sample.called(card.row)}, {sampled_examples.noun(sampled)} {card.label}, rank "
                         f"{card.ranks[index]} in column {index + 1}"), key=f"open:{end}:{index}:{card.row}",
                   on_click=choice.keep, args=(EXAMPLE, card.row))

@@ -5,10 +5,13 @@ A result opens in the browser that asked for it: a link to a later stage begins 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 
 from app.learn import browser, state
 from app.widgets.choices import choice
+from engine.basics.errors import StoreError
 from engine.desk.analyses import Answer, Answers
 
 PREDICT, REVEAL, TAKE = "predict", "reveal", "takeaway"
@@ -65,7 +68,8 @@ def forget(slug: str) -> None:
     """As if nothing was predicted and seen."""
     _answers().pop(slug, None)
     st.session_state.pop(widget(slug), None)
-    Answers().forget(browser.visitor(), slug)
+    with suppress(StoreError):
+        Answers().forget(browser.visitor(), slug)
 
 
 def widget(slug: str) -> str:
@@ -74,8 +78,11 @@ def widget(slug: str) -> str:
 
 
 def _answers() -> dict[str, Answer]:
+    """Of this session; those before it too, where the file of answers can be used."""
     if _ANSWERS not in st.session_state:
-        st.session_state[_ANSWERS] = Answers().of(browser.visitor())
+        st.session_state[_ANSWERS] = {}
+        with suppress(StoreError):
+            st.session_state[_ANSWERS] = Answers().of(browser.visitor())
     return st.session_state[_ANSWERS]
 
 
@@ -86,4 +93,5 @@ def _answer(slug: str) -> Answer:
 def _keep(slug: str, answer: Answer) -> None:
     if answer != _answer(slug):
         _answers()[slug] = answer
-        Answers().keep(browser.visitor(), slug, answer)
+        with suppress(StoreError):
+            Answers().keep(browser.visitor(), slug, answer)

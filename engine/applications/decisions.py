@@ -14,7 +14,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
+from engine.basics.databases import database_errors
+from engine.basics.errors import InvalidInput
 from engine.basics.folders import home_folder
 from engine.basics.transactions import immediate
 
@@ -163,18 +164,13 @@ class Decisions(ABC):
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        try:
+        with database_errors(self.path, "the review", "move it away, and the review begins anew"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10.0, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row
                 connection.executescript(SCHEMA)
                 _complete(connection)
                 yield connection
-        except (sqlite3.DatabaseError, OSError) as error:
-            if isinstance(error, WhichfluenceError):
-                raise
-            raise StoreError(f"The review `{self.path.name[:16]}…` cannot be used ({error}); check the disk and its "
-                             "permissions, or move the file away.") from error
 
     def _as_seen(self, connection: sqlite3.Connection, row: int, seen: str) -> None:
         standing = connection.execute("SELECT * FROM log WHERE row = ? AND undone = 0 ORDER BY id DESC LIMIT 1",

@@ -58,14 +58,14 @@ class OwnFiles:
 
     def _is_whole(self, path: Path) -> bool:
         digest = re.search("[0-9a-f]{16,}", path.name)
-        return not self.hashed or digest is None or file_content(path).startswith(digest[0])
+        return not self.hashed or digest is None or _content(path).startswith(digest[0])
 
     def has(self, name: str) -> bool:
         return self.is_name(name) and self.path(name).exists()
 
     def content(self, name: str) -> str:
-        """The digest of a file's content; empty where it is not there."""
-        return file_content(self.path(name)) if self.has(name) else ""
+        """The digest of a file's content; empty where it is not there, or cannot be read."""
+        return _content(self.path(name)) if self.has(name) else ""
 
     def keep(self, name: str, content: bytes) -> bool:
         """Store a file unless it is there and whole; whether it is new. Raises `StoreError` where there is no room."""
@@ -96,3 +96,9 @@ class OwnFiles:
                 discard(path, home_folder() / "tmp")
             else:
                 path.unlink(missing_ok=True)
+
+
+def _content(path: Path) -> str:
+    with suppress(OSError):
+        return file_content(path)
+    return ""

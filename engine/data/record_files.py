@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
 from engine.data.records import parse_content, read_jsonl
@@ -37,7 +37,8 @@ def keep(content: bytes) -> str:
 
 
 def path_of(name: str) -> str:
-    """The path of a stored file by its name, for an address. Raises `InvalidInput` if it is not there."""
-    if not FILES.has(name):
-        raise InvalidInput("the uploaded file is not on this machine; upload it again.")
-    return str(FILES.path(name))
+    """The path of a stored file by its name, for an address. Raises `InvalidInput` if it is not there and whole."""
+    try:
+        return str(FILES.require(name))
+    except (InvalidInput, MissingData):
+        raise InvalidInput("the uploaded file is not on this machine, or is damaged; upload it again.") from None

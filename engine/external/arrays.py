@@ -122,6 +122,10 @@ SAFE = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", 
 """Types of safetensors that are numbers here."""
 
 
+SPARSE = {"indices", "indptr", "data", "shape"}
+"""What SciPy writes of a sparse matrix."""
+
+
 def _check(declared: HeaderArray) -> None:
     """Raises `InvalidInput` for what is not numbers, or too many of them."""
     if declared.kind == "object":
@@ -135,6 +139,8 @@ def _check(declared: HeaderArray) -> None:
 
 def _pick(arrays: Mapping[str, HeaderArray], key: str) -> str:
     """The array that is named, or the one that can be meant."""
+    if arrays.keys() >= SPARSE:
+        raise InvalidInput("The scores are a sparse matrix; save them as a dense one, by `scores.toarray()`.")
     tables = next(filter(None, ([name for name, header in arrays.items() if len(header.shape) == axes]
                                 for axes in (2, 3, 1))), [])
     if key:

@@ -72,9 +72,8 @@ def require(digest: str) -> None:
 
 
 def load(digest: str) -> tuple[Table, SavedTable]:
-    """Raises as `require` does, and `StoreError` where its files were altered."""
-    require(digest)
-    result = _shelf().read(digest)
+    """Raises as `require` does, and where its files were altered."""
+    result = external_scores.read_stored(digest, "table of scores")
     arrays, manifest = result.arrays(), result.manifest
     first_row = FirstRow(NAMES if manifest["first_row"] == NAMES else SCORES, manifest["remark"])
     return Table(arrays["values"], manifest["array"], arrays.get("candidates"), first_row, arrays.get("rows"),

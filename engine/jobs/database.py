@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
-from engine.basics.errors import StoreError, WhichfluenceError
+from engine.basics.databases import database_errors
+from engine.basics.errors import StoreError
 from engine.basics.transactions import immediate
 
 SCHEMA_VERSION = 4
@@ -81,29 +82,8 @@ class Database:
             with immediate(connection):
                 _complete(connection)
 
-    @contextmanager
-    def _sentences(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            text = str(error)
-            if "full" in text:
-                said = "The disk is full, so the job queue cannot be written; free some space and try again."
-            elif "locked" in text or "busy" in text:
-                said = "The job queue is busy; try again in a moment."
-            elif "not a database" in text or "malformed" in text:
-                said = f"The job queue `{self.path}` is damaged; move it away, and runs resume from their chunks."
-            else:
-                said = self._unusable(text)
-            raise StoreError(said) from error
-        except OSError as error:
-            if isinstance(error, WhichfluenceError):
-                raise
-            raise StoreError(self._unusable(error.strerror or str(error))) from error
-
-    def _unusable(self, reason: str) -> str:
-        return (f"The job queue in `{self.path.parent}` cannot be used ({reason}); check that the folder exists, "
-                "is writable and has space, or choose another with WHICHFLUENCE_HOME.")
+    def _sentences(self) -> AbstractContextManager[None]:
+        return database_errors(self.path, "the job queue", "move it away, and runs resume from their chunks")
 
 
 def _complete(connection: sqlite3.Connection) -> None:

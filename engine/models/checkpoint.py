@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import warnings
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ MOST_NESTED = 4
 OPTIONAL = "num_batches_tracked"
 """Counters of BatchNorm that no prediction depends on; old files lack them."""
 NAMED = 3
+SEAL = "sha256"
+"""The note by which a file vouches for its tensors."""
 
 
 def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
@@ -46,10 +49,10 @@ def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
 
 
 def save_checkpoint(state: Mapping[str, Tensor], path: Path | str, notes: Mapping[str, str] | None = None) -> Path:
-    """Write a state dict as safetensors, whole or not at all; `StoreError` on a fault of the disk. notes: words that
-    `read_notes` gives back."""
-    return atomic_write(path, save({key: value.detach().to("cpu", copy=True).contiguous()
-                                    for key, value in state.items()}, dict(notes or {})))
+    """Write a state dict as safetensors with its checksum, whole or not at all; `StoreError` on a fault of the disk.
+    notes: words that `read_notes` gives back."""
+    tensors = {key: value.detach().to("cpu", copy=True).contiguous() for key, value in state.items()}
+    return atomic_write(path, save(tensors, {**(notes or {}), SEAL: checksum(tensors)}))
 
 
 def read_notes(path: Path | str) -> dict[str, str]:
@@ -100,9 +103,21 @@ def _is_safetensors(path: Path) -> bool:
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
-        return load_file(path)
+        state, seal = load_file(path), read_notes(path).get(SEAL)
     except (SafetensorError, OSError, ValueError) as error:
         raise InvalidInput(_damaged(path, error)) from None
+    if seal not in (None, checksum(state)):
+        raise InvalidInput(_damaged(path, ValueError("its checksum differs")))
+    return state
+
+
+def checksum(state: Mapping[str, Tensor]) -> str:
+    """SHA-256 over the names, types, shapes and bytes of tensors on the CPU."""
+    digest = hashlib.sha256()
+    for key, value in sorted(state.items()):
+        digest.update(f"{key} {value.dtype} {tuple(value.shape)} ".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def _read_torch(path: Path) -> Any:

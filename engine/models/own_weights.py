@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from torch import nn
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import make_folder
 from engine.basics.own_files import OwnFiles
 from engine.basics.quota import require_room
-from engine.models.checkpoint import load_checkpoint, save_checkpoint
+from engine.models.checkpoint import checksum, load_checkpoint, read_state, save_checkpoint
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
 MOST_BYTES = 500_000_000
@@ -38,11 +39,25 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
         path.write_bytes(uploaded)
         load_checkpoint(module, path)
     name = f"own-{hashlib.sha256(uploaded).hexdigest()[:16]}"
-    require_room(len(uploaded))
-    save_checkpoint(module.state_dict(), make_folder(FILES.path(name).parent) / FILES.path(name).name)
+    if not _holds(FILES.path(name), module):
+        require_room(len(uploaded))
+        save_checkpoint(module.state_dict(), make_folder(FILES.path(name).parent) / FILES.path(name).name)
     return name
 
 
+def _holds(path: Path, module: nn.Module) -> bool:
+    """Whether a file holds the weights of the module already; it stays then, as its content tells data apart."""
+    with suppress(InvalidInput, MissingData):
+        return checksum(read_state(path)) == checksum({name: value.detach().cpu()
+                                                       for name, value in module.state_dict().items()})
+    return False
+
+
 def load(name: str, module: nn.Module) -> nn.Module:
-    """The module with the stored weights. Raises `MissingData` where they are no longer there."""
-    return load_checkpoint(module, FILES.require(name))
+    """The module with the stored weights. Raises `MissingData` where they are no longer there, or damaged."""
+    path = FILES.require(name)
+    try:
+        read_state(path)
+    except InvalidInput:
+        raise MissingData(f"The stored weights `{name}` are damaged; give the checkpoint again.") from None
+    return load_checkpoint(module, path)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.basics.errors import MissingData
+from engine.basics.errors import MissingData, StoreError
 from engine.basics.folders import home_folder
 from engine.basics.quota import require_room
 from engine.store.results import Result, Store
@@ -58,14 +58,25 @@ def has(digest: str) -> bool:
 
 
 def load(digest: str) -> ExternalScores:
-    """Raises `MissingData` where they are not on this machine, `InvalidInput` for text that is no digest, and
-    `StoreError` where their files were altered."""
-    if not _shelf().has(digest):
-        raise MissingData(f"The external scores {digest[:12]} are not on this machine; import the file that they came "
-                          "from again.")
-    result = _shelf().read(digest)
+    """Raises `MissingData` where they are not on this machine, or damaged, and `InvalidInput` for text that is no
+    digest."""
+    result = read_stored(digest, "external scores")
     arrays = result.arrays()
     return ExternalScores(arrays["values"], arrays["candidates"], result.manifest["data"], result.manifest["facts"])
+
+
+def read_stored(digest: str, noun: str) -> Result:
+    """What is stored under a digest, verified; damaged, it is set aside. Raises as `load` does."""
+    shelf, remedy = _shelf(), "import the file that it came from again."
+    if not shelf.has(digest):
+        raise MissingData(f"This machine does not have the {noun} {digest[:12]}; {remedy}")
+    try:
+        return shelf.read(digest)
+    except StoreError:
+        if shelf.has(digest):
+            raise
+        raise MissingData(f"What this machine stored of the {noun} {digest[:12]} was damaged, and is set aside; "
+                          f"{remedy}") from None
 
 
 def entries() -> Iterator[Result]:

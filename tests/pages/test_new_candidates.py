@@ -1,6 +1,7 @@
 """Candidates outside the training data on the pages: uploaded, scored, shown as new, and recomputed elsewhere."""
 
 import io
+import re
 import shlex
 import time
 from pathlib import Path
@@ -121,11 +122,13 @@ def test_they_are_brought_before_anything_is_listed(file):
     assert says(at, "6 new candidates (row 0, row 1, row 2, …)") and name.startswith("new-")
 
 
-def test_examples_show_them_as_new_and_can_go_back(file):
+def test_examples_show_them_by_their_names_and_can_go_back(file):
     name = name_of(uploaded(file))
     at = sound(open("examples", **{**SMALL, "new": name, "self": 1, "example": 62}))
     cards = [element.proto.body for element in at.get("html") if 'class="wf-example"' in element.proto.body]
-    assert cards and all('<div class="once">new</div>' in card for card in cards if "rank in each column" in card)
+    named = {re.search(r'<div class="once" title="(.*?)">\1</div>', card)[1] for card in cards
+             if "rank in each column" in card}
+    assert named == {f"row {row}" for row in range(6)}
     assert says(at, "row 2 (outside the training data)")
     at = sound(at.button(key="new:forget").click().run())
     assert "new" not in at.query_params and says(at, "60 training examples · 60 of them candidates")

@@ -42,7 +42,8 @@ def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: floa
     width = 100.0 * min(1.0, abs(score) / largest) if largest > 0 else 0.0
     listed = " · ".join(f'<span class="own">{rank(value)}</span>' if index == own else rank(value)
                         for index, value in enumerate(ranks))
-    marks = "".join(f'<div class="once">{word}</div>' for word in (mark, "only here" * once) if word)
+    marks = "".join(f'<div class="once" title="{escape(word, quote=True)}">{escape(word)}</div>'
+                    for word in (mark, "only here" * once) if word)
     name = f'<div class="name" title="{escape(label, quote=True)}">{escape(label)}</div>'
     return (f'<div class="wf-example">{example}{name}'
             f'<div class="ranks" title="rank in each column">{listed}</div><div>{number(score)}</div>'

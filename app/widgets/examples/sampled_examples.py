@@ -58,6 +58,11 @@ def mark(source: ProblemSource) -> str:
     return "new" if source.new_candidates else f"{source.tokens} alone" if source.partial else ""
 
 
+def mark_of(sampled: SampledProblem, row: int) -> str:
+    """The same for the card of one: a new candidate's own name, as its row or file has it."""
+    return sampled.sample.new[row - sampled.sample.n] if row >= sampled.sample.n else mark(sampled.source)
+
+
 def of_what(source: ProblemSource, scores: Scores) -> str:
     """Whether the candidates of scores are all training examples, some of them, or others, in brackets."""
     sizes = scores.provenance["sizes"]

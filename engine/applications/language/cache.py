@@ -16,19 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from engine.basics.errors import StoreError
-from engine.basics.files import atomic_write, disk_errors
+from engine.basics.errors import InvalidInput, StoreError
+from engine.basics.files import atomic_write, discard, disk_errors
+from engine.basics.folders import home_folder
 from engine.basics.locks import one_at_a_time
+from engine.basics.strict_json import parse_object
 from engine.models.training import Diverged
 from engine.store.sealed import plain
 
 MANIFEST, DONE = "manifest.json", "done"
 
 
+class Altered(StoreError):
+    """A cache is not as it was written."""
+
+
 class Cache:
     """Arrays of n rows in a folder. `columns`: name -> shape of one row; every array is float32.
 
-    Opening a folder that holds something else, or was altered, raises `StoreError`; it is never overwritten.
+    Opening a folder that holds something else raises `StoreError`; it is never overwritten. One that was altered or cut
+    short is removed whole, and begins anew.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], rows: int,
@@ -38,7 +45,12 @@ class Cache:
         self.described = plain({"identity": dict(identity), "rows": rows, "columns": self.columns})
         if not (self.folder / MANIFEST).is_file():
             self._create()
-        self._verify()
+        try:
+            self._verify()
+        except Altered:
+            with disk_errors(f"cache `{self.folder.name}`"):
+                discard(self.folder, home_folder() / "tmp")
+            self._create()
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One array, mapped read-only."""
@@ -100,28 +112,28 @@ class Cache:
 
     def _manifest(self) -> dict[str, Any]:
         try:
-            return json.loads((self.folder / MANIFEST).read_bytes())
-        except (OSError, ValueError):
+            return parse_object((self.folder / MANIFEST).read_bytes(), "its manifest")
+        except (OSError, InvalidInput):
             raise self._damage("its manifest cannot be read") from None
 
     def _verify(self) -> None:
         manifest = self._manifest()
         for key, value in self.described.items():
             if manifest.get(key) != value:
-                raise self._damage(f"its `{key}` belong to another run")
-        for name, shape in self.columns.items():
+                raise StoreError(f"The cached gradients in `{self.folder}` belong to another run, by their `{key}`; "
+                                 "delete that folder and repeat the run.")
+        for name, shape in {DONE: (), **self.columns}.items():
             try:
                 array = self[name]
             except (OSError, ValueError, EOFError):
                 raise self._damage(f"`{name}.npy` is missing or truncated") from None
-            if array.shape != (self.rows, *shape) or array.dtype != np.float32:
+            if array.shape != (self.rows, *shape) or array.dtype != (bool if name == DONE else np.float32):
                 raise self._damage(f"`{name}.npy` has shape {array.shape} and type {array.dtype}")
-            if "sha256" in manifest and manifest["sha256"].get(name) != _checksum(self._path(name)):
+            if name != DONE and "sha256" in manifest and manifest["sha256"].get(name) != _checksum(self._path(name)):
                 raise self._damage(f"`{name}.npy` was altered: its checksum differs")
 
-    def _damage(self, reason: str) -> StoreError:
-        return StoreError(f"The cached gradients in `{self.folder.name}` cannot be used: {reason}; delete that folder "
-                          "and repeat the run.")
+    def _damage(self, reason: str) -> Altered:
+        return Altered(f"The cached gradients in `{self.folder.name}` cannot be used: {reason}; repeat the run.")
 
 
 def _checksum(path: Path) -> str:

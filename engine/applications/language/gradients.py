@@ -11,6 +11,7 @@ at a time, handed on as soon as backward reaches it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
@@ -29,11 +30,13 @@ Receiver = Callable[[str, Tensor], None]
 
 
 class Tap:
-    """Hands the gradients of a model's adapters to `receiver` while a scalar of the batch is differentiated. names: of
-    which parameters (default: all)."""
+    """Hands the gradients of a model's adapters to `receiver` while a scalar of the batch is differentiated; of a layer
+    that a pass calls several times their sum, at its end. names: of which parameters (default: all)."""
 
     def __init__(self, model, names: Collection[str] | None = None) -> None:
         self.model, self.names = model, names
+        self.calls: Counter[str] = Counter()
+        self.sums: dict[str, Tensor] = {}
         self.receiver: Receiver | None = None
         self.padding = Padding((), torch.device("cpu"))
         self.shape = torch.Size((0, 0))
@@ -54,9 +57,24 @@ class Tap:
         if self.receiver is None:
             return
         if len(x) == len(self.padding.lengths):
-            self.receiver(name, torch.bmm(at_least_single(g).transpose(1, 2), at_least_single(x)))
+            own = torch.bmm(at_least_single(g).transpose(1, 2), at_least_single(x))
         else:
-            self.receiver(name, products(x[0], g[0], self.padding, together=x.device.type != "cpu"))
+            own = products(x[0], g[0], self.padding, together=x.device.type != "cpu")
+        if self.calls[name.rpartition(".")[0]] > 1:
+            self.sums[name] = own if name not in self.sums else self.sums[name] + own
+        else:
+            self.receiver(name, own)
+
+    def called(self, name: str, *_: object) -> None:
+        """A layer is called in the forward pass."""
+        self.calls[name] += 1
+
+    def end(self) -> None:
+        """The backward pass is over: hand on the sums."""
+        for name, own in self.sums.items():
+            if self.receiver is not None:
+                self.receiver(name, own)
+        self.sums = {}
 
 
 def products(before: Tensor, after: Tensor, padding: Padding, *, together: bool) -> Tensor:
@@ -83,8 +101,10 @@ def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
     for parameter in parameters:
         parameter.requires_grad_(False)
     try:
+        layers = [(layer.name, model.get_submodule(layer.name)) for layer in lora.layers(model)]
         with (taps.tapped([("embeddings", model.get_input_embeddings())], _needs_gradient),
-              taps.streamed(lora.adapters(model), tap.arrived), adapted.streamed(model, tap.arrived)):
+              taps.tapped(layers, tap.called), taps.streamed(lora.adapters(model), tap.arrived),
+              adapted.streamed(model, tap.arrived)):
             yield tap
     finally:
         for parameter, state in zip(parameters, states, strict=True):
@@ -93,7 +113,7 @@ def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
 
 
 def _needs_gradient(_key, _module, _inputs: Tensor, output: Tensor) -> Tensor:
-    return output.requires_grad_()
+    return output.requires_grad_().clone()  # which a model may scale in place
 
 
 def record_gradients(tap: Tap, batch: Batch, readers, receivers) -> Tensor:
@@ -103,11 +123,17 @@ def record_gradients(tap: Tap, batch: Batch, readers, receivers) -> Tensor:
     Returns the values, (b, len(readers)).
     """
     tap.padding, tap.shape = Padding(batch.mask.sum(1).tolist(), batch.mask.device), batch.mask.shape
-    logits = passes.forward(tap.model, batch)[0]
-    values = [reader(logits, batch) for reader in readers]
-    del logits  # given up: slopes need no more of them than readers keep
+    tap.calls.clear()
+    values = _read(tap.model, batch, readers)
     for index, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
         tap.receiver = receiver
         value.sum().backward(retain_graph=index + 1 < len(values))
+        tap.end()
     tap.receiver = None
     return torch.stack([value.detach() for value in values], 1)
+
+
+def _read(model, batch: Batch, readers) -> list[Tensor]:
+    """What every reader says of the batch; the logits are given up, of which slopes need no more than readers keep."""
+    logits, _ = passes.forward(model, batch)
+    return [reader(logits, batch) for reader in readers]

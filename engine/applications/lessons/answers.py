@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.basics.databases import database_errors
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import home_folder
 from engine.basics.transactions import immediate
@@ -97,8 +98,9 @@ class Answers:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(SCHEMA)
-            yield connection
+        with database_errors(self.path, "the file of answers", "move it away, and the lessons begin anew"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.executescript(SCHEMA)
+                yield connection

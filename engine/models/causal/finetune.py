@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from engine.basics import heap
-from engine.basics.errors import StoreError
+from engine.basics.errors import InvalidInput, MissingData, StoreError
 from engine.basics.files import discard, disk_errors
 from engine.basics.folders import home_folder
 from engine.basics.noted import note
@@ -39,6 +39,7 @@ from engine.basics.provenance import device_name
 from engine.models.adam import FIRST, SECOND, STEPS
 from engine.models.causal import lora, stored_trainings
 from engine.models.causal.recipe import FineTuning
+from engine.models.checkpoint import SEAL, checksum, read_state
 from engine.models.pauses import Keeper, Reached, State
 from engine.models.randomness import own_randomness
 from engine.models.training import Training, replay
@@ -69,12 +70,12 @@ class FineTuneCheckpoint:
     @cached_property
     def state(self) -> State:
         try:
-            return load_file(self.folder / STATE)
-        except Exception as error:  # safetensors raises errors of its own
-            training = self.folder.parent.name[:8]
-            raise StoreError(f"The checkpoint `{self.folder.name}` cannot be read ({type(error).__name__}); delete its "
-                             f"training `{training}`, which the Language models page and `python -m engine caches` "
-                             "list, and repeat the request.") from None
+            return read_state(self.folder / STATE)
+        except (InvalidInput, MissingData):
+            with disk_errors(f"the checkpoint `{self.folder.name}`"):
+                discard(self.folder, home_folder() / "tmp")
+            raise StoreError(f"The checkpoint `{self.folder.name}` of a training was missing or damaged, and is "
+                             "removed; repeat the request, and it is trained again from the one before.") from None
 
     @property
     def weights(self) -> State:
@@ -220,8 +221,11 @@ def _save(target: Path, state: State, facts: Mapping[str, Any]) -> None:
         with disk_errors(f"checkpoint {facts['step']}"):
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir(parents=True)
-            save_file({name: value.contiguous() for name, value in state.items()}, draft / STATE)
+            tensors = {name: value.contiguous() for name, value in state.items()}
+            save_file(tensors, draft / STATE, {SEAL: checksum(tensors)})
             (draft / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+            if _facts(target) is None:  # damaged
+                discard(target, target.parent)
             if not target.exists():  # another process may have been as far
                 os.rename(draft, target)
     finally:

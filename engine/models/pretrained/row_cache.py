@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from engine.basics.errors import StoreError
+from engine.basics.databases import database_errors
 from engine.basics.files import disk_errors
 from engine.basics.folders import home_folder
 from engine.basics.options import Options
@@ -19,6 +20,8 @@ Rows = Callable[[np.ndarray], np.ndarray]
 PATIENCE = 60.0
 AT_ONCE = 500
 PAGE_BYTES = 16 * 1024
+SUM = 4
+"""Bytes of the checksum behind the numbers of a row."""
 
 
 def cached_rows(name: str, keys: Sequence[bytes], width: int, compute: Rows, block: int,
@@ -50,7 +53,7 @@ def cached_rows(name: str, keys: Sequence[bytes], width: int, compute: Rows, blo
 
 
 def _read(path: Path, keys: Sequence[bytes], width: int) -> dict[bytes, np.ndarray]:
-    """The stored rows of these keys; none of a file that is damaged, which is removed."""
+    """The stored rows of these keys; none of a file that is damaged, which is removed, and no damaged row."""
     if not path.is_file():
         return {}
     try:
@@ -58,11 +61,30 @@ def _read(path: Path, keys: Sequence[bytes], width: int) -> dict[bytes, np.ndarr
             rows = [row for start in range(0, len(keys), AT_ONCE)
                     for row in _select(connection, keys[start:start + AT_ONCE])]
     except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise _fault(error) from error
-        path.unlink(missing_ok=True)
+        _remove(path, error)
         return {}
-    return {key: np.frombuffer(values, "<f4") for key, values in rows if len(values) == 4 * width}
+    return {key: np.frombuffer(values, "<f4", width) for key, values in rows if _is_whole(values, 4 * width)}
+
+
+def _is_whole(values: bytes, size: int) -> bool:
+    """Whether they are a row with its checksum; the first rows were stored without one."""
+    return len(values) == size or len(values) == size + SUM and values[size:] == _checksum(values[:size])
+
+
+def _checksum(row: bytes) -> bytes:
+    return zlib.crc32(row).to_bytes(SUM, "little")
+
+
+def _remove(path: Path, error: sqlite3.DatabaseError) -> None:
+    """Remove a file that is damaged. Raises `StoreError` for any other fault."""
+    with _sentences(path):
+        if isinstance(error, sqlite3.OperationalError):
+            raise error
+        path.unlink(missing_ok=True)
+
+
+def _sentences(path: Path) -> AbstractContextManager[None]:
+    return database_errors(path, "the file of stored features", "delete it, and they are computed anew")
 
 
 def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
@@ -73,12 +95,18 @@ def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple
 def _write(path: Path, rows: dict[bytes, np.ndarray]) -> None:
     with disk_errors("the features of your data"):
         path.parent.mkdir(parents=True, exist_ok=True)
+    stored = [(key, row.tobytes() + _checksum(row.tobytes())) for key, row in rows.items()]
     try:
-        with _connection(path) as connection, immediate(connection):
-            connection.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)",
-                                   [(key, row.tobytes()) for key, row in rows.items()])
+        _insert(path, stored)
     except sqlite3.DatabaseError as error:
-        raise _fault(error) from error
+        _remove(path, error)
+        with _sentences(path):
+            _insert(path, stored)
+
+
+def _insert(path: Path, rows: Sequence[tuple[bytes, bytes]]) -> None:
+    with _connection(path) as connection, immediate(connection):
+        connection.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
 
 
 @contextmanager
@@ -88,7 +116,3 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("CREATE TABLE IF NOT EXISTS features (key BLOB PRIMARY KEY, row BLOB NOT NULL) STRICT")
         yield connection
-
-
-def _fault(error: sqlite3.DatabaseError) -> StoreError:
-    return StoreError(f"The stored features cannot be read or written ({error}); free some space and run it again.")

@@ -76,7 +76,8 @@ def _causes(run: Recording, training: Training, off: float, some: bool) -> list[
                         "lie otherwise in memory, or a loss that sums in another order would do that."]
     if some:
         return [*known, "As other stretches replay, something happened there alone: weights that were changed outside "
-                        "of the optimizer, or a batch that was not the recorded one."]
+                        "of the optimizer, parameters that were frozen for a while, a state of the optimizer that was "
+                        "reset, or a batch that was not the recorded one."]
     return [*known, "The steps were others than those of the recorded optimizer on the mean cross-entropy of the "
                     "recorded batches: another loss or penalty, gradients that were clipped or altered (give the "
                     "recorder its `clip`), or randomness that is not sampled from torch's generator would do that."]

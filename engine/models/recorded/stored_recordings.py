@@ -8,17 +8,19 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from torch import nn
 
-from engine.basics.errors import InvalidInput
-from engine.basics.files import disk_errors, make_folder
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import discard, disk_errors, make_folder
+from engine.basics.folders import home_folder
 from engine.basics.own_files import OwnFiles
 from engine.data.archive import open_zip
 from engine.data.file_tree import of_zip
 from engine.models.recorded.folder import FACTS, Recording, RecordingFacts, open_recording, read_facts
 
+T = TypeVar("T")
 SUFFIX, NOUN = ".zip", "zip of a recording"
 MOST_BYTES, MOST_FILES = 2_000_000_000, 10_000
 FOLDERS = OwnFiles("models/own", "run-[0-9a-f]{16}", "a stored recording", "give the recording again")
@@ -34,6 +36,9 @@ def keep(folder: Path, build: Callable[[], nn.Module] | None = None) -> str:
         run.put(build(), 0)
     name = f"run-{run.digest}"
     target = FOLDERS.path(name)
+    if target.exists() and not _is_whole(target):
+        with disk_errors(f"the recording `{folder.name}`"):
+            discard(target, home_folder() / "tmp")
     if not target.exists():
         draft = make_folder(target.parent) / f".{name}.{secrets.token_hex(4)}"
         try:
@@ -46,6 +51,14 @@ def keep(folder: Path, build: Callable[[], nn.Module] | None = None) -> str:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return name
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        open_recording(folder)
+    except (InvalidInput, MissingData):
+        return False
+    return True
 
 
 def keep_zip(file: BinaryIO, build: Callable[[], nn.Module] | None = None) -> str:
@@ -64,13 +77,21 @@ def keep_zip(file: BinaryIO, build: Callable[[], nn.Module] | None = None) -> st
 
 
 def load(name: str) -> Recording:
-    """A stored recording. Raises `MissingData` where it is no longer there."""
-    return open_recording(FOLDERS.require(name))
+    """A stored recording. Raises `MissingData` where it is no longer there, or damaged."""
+    return _stored(name, open_recording)
 
 
 def facts(name: str) -> RecordingFacts:
     """Those of a stored recording, read alone. Raises as `load` does."""
-    return read_facts(FOLDERS.require(name))
+    return _stored(name, read_facts)
+
+
+def _stored(name: str, read: Callable[[Path], T]) -> T:
+    folder = FOLDERS.require(name)
+    try:
+        return read(folder)
+    except InvalidInput:
+        raise MissingData(f"The stored recording `{name}` is damaged on this machine; {FOLDERS.remedy}.") from None
 
 
 def content(name: str) -> str:

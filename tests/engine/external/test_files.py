@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+import scipy.sparse
 import torch
 from pyarrow import parquet
 from safetensors.numpy import save_file
@@ -213,10 +214,17 @@ def test_a_list_by_the_ids_of_both_sides_and_tabs_between_its_cells():
     np.testing.assert_allclose(read_table(io.BytesIO(text), "a.tsv").values, SCORES)
 
 
+def sparse(matrix):
+    buffer = io.BytesIO()
+    scipy.sparse.save_npz(buffer, scipy.sparse.csr_matrix(matrix))
+    return buffer.getvalue()
+
+
 FAULTY = {
     "objects.npy": (evil, "never unpickled"),
     "pickled.npy": (lambda: pickle.dumps([1.0]), "never unpickled|cannot be read"),
     "text.npy": (lambda: b"hello", "cannot be read|never unpickled"),
+    "sparse.npz": (lambda: sparse(np.eye(3)), "sparse matrix; save them as a dense one"),
     "cut.npz": (lambda: b"PK\x03\x04 no", "cannot be opened"),
     "cut.parquet": (lambda: b"PAR1", "cannot be read"),
     "cut.safetensors": (lambda: b"\x00" * 20, "cannot be read"),

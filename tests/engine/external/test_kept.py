@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.basics.errors import InvalidInput, MissingData, StoreError
+from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.folders import HOME
 from engine.external import saved_tables as kept_tables
 from engine.external.header_row import NAMES, FirstRow
@@ -62,5 +62,5 @@ def test_altered_files_are_refused(shelf):
     digest = kept_tables.keep(Table(VALUES), "a.npy")
     path = shelf / digest / "arrays.safetensors"
     path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    with pytest.raises(StoreError, match="cannot be trusted"):
+    with pytest.raises(MissingData, match="was damaged.*import the file"):
         kept_tables.load(digest)

@@ -34,7 +34,8 @@ def test_a_score_is_shown_with_sign_and_effect(score, text, effect):
 
 
 def test_class_names_are_escaped_everywhere():
-    pieces = [cards.ranked("", HOSTILE, [1, 2], 0, 0.5, 1.0, True), cards.query("", HOSTILE, HOSTILE + "!"),
+    pieces = [cards.ranked("", HOSTILE, [1, 2], 0, 0.5, 1.0, True, mark=HOSTILE),
+              cards.query("", HOSTILE, HOSTILE + "!"),
               cards.chosen_query("", 0, HOSTILE, HOSTILE + "!", HOSTILE), cards.facts([("label", HOSTILE)]),
               table_rows.cells_html([Cell(HOSTILE, HOSTILE, 4.0, True)], HOSTILE)]
     for piece in pieces:

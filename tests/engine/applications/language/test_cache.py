@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pytest
 
 from engine.applications.language.cache import Cache
 
@@ -29,3 +30,22 @@ def test_who_comes_second_does_not_empty_what_the_first_fills(tmp_path, monkeypa
     slow_one.join(PATIENCE)
     assert cache.missing == [1] and cache["g"][0].tolist() == [1, 1, 1]
     assert Cache(*arguments).missing == [1]
+
+
+@pytest.mark.parametrize("harm", [lambda content: b"", lambda content: content[:-1], lambda content: content[:40],
+                                  lambda content: content[:-2] + b"\1\1", lambda content: b"\xff" * len(content)],
+                         ids=["emptied", "a byte short", "cut", "altered", "garbled"])
+@pytest.mark.parametrize("file", ["manifest.json", "g.npy", "done.npy"])
+def test_what_was_damaged_begins_anew(tmp_path, harm, file):
+    arguments = (tmp_path / "cache", {"run": "a"}, 2, {"g": (3,)})
+    cache = Cache(*arguments)
+    cache.put([0, 1], {"g": np.ones((2, 3))})
+    cache.seal()
+    assert Cache(*arguments).sealed
+    path = tmp_path / "cache" / file
+    path.write_bytes(harm(path.read_bytes()))
+    again = Cache(*arguments)
+    if again.sealed:  # what says which rows are there is not needed once all are
+        assert file == "done.npy" and again["g"].tolist() == [[1.0] * 3] * 2
+    else:
+        assert again.missing == [0, 1] and sorted(each.name for each in tmp_path.iterdir()) == ["cache"]

@@ -148,7 +148,7 @@ def test_several_sessions_write_at_once(review, tmp_path):
 def test_a_damaged_file_is_a_sentence(review):
     review.path.parent.mkdir(parents=True)
     review.path.write_bytes(b"not a database at all" * 50)
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="is damaged; move it away"):
         review.decisions()
 
 

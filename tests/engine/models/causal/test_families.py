@@ -149,8 +149,26 @@ def test_routers_of_experts_get_no_adapters(records, encoder):
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != UNADAPTED])
 def test_gradients_of_adapters_are_those_of_each_record_alone(family, records, encoder):
+    compare_adapters(model(family), records, encoder)
+
+
+def test_a_layer_that_is_called_twice_has_the_sum_of_both_calls(records, encoder):
+    """As the blocks that Zamba and ALBERT share."""
+    made = model("llama")
+    made.model.layers[1] = made.model.layers[0]
+    compare_adapters(made, records, encoder)
+
+
+def test_embeddings_that_are_scaled_in_place_are_read(records, encoder):
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "dff": 48, "n_positions": 64}
+    torch.manual_seed(0)
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model("ctrl", vocab_size=VOCABULARY, **sizes))
+    compare_adapters(made, records, encoder)
+
+
+def compare_adapters(base, records, encoder):
     """By the factors of a batch that is padded, as attributions of many records have them."""
-    made = lora.attach(model(family), FineTuning(rank=2, scaling=4)).eval()
+    made = lora.attach(base, FineTuning(rank=2, scaling=4)).eval()
     moved(made)
     right, packing = made.double(), Packing.of(records)
     widen(made.get_base_model())

@@ -124,9 +124,16 @@ def test_a_training_that_diverges_says_so(tmp_path):
         finetune(replace(training(), recipe=recipe), recipe, tmp_path)
 
 
-def test_a_damaged_checkpoint_is_said_with_what_to_do(tmp_path):
+@pytest.mark.parametrize("harm", [b"", b"no weights", "altered"])
+def test_a_damaged_checkpoint_is_said_and_trained_again(tmp_path, harm):
     found = training()
-    [*_, point] = finetune(found, found.recipe, tmp_path / ("ab" * 16))
-    (point.folder / "state.safetensors").write_bytes(b"no weights")
-    with pytest.raises(StoreError, match="`step-000006` cannot be read .* training `abababab`"):
-        finished(tmp_path / ("ab" * 16), found.recipe, len(X))[-1].weights  # noqa: B018
+    [*_, point] = whole = finetune(found, found.recipe, tmp_path)
+    path = point.folder / "state.safetensors"
+    path.write_bytes(path.read_bytes()[:-4] + b"\1\2\3\4" if harm == "altered" else harm)
+    with pytest.raises(StoreError, match="`step-000006` of a training was missing or damaged, and is removed"):
+        finished(tmp_path, found.recipe, len(X))[-1].weights  # noqa: B018
+    again, done = finetune(found, found.recipe, tmp_path), []
+    assert same(again, whole)
+    (again[-1].folder / "facts.json").write_bytes(b"{")
+    assert same(finetune(found, found.recipe, tmp_path, progress=done.append), whole) and done
+
