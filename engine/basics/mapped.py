@@ -35,8 +35,14 @@ def blocks(rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
 
 def release(rows: Rows) -> None:
     """Take the pages of a mapped array, or of a view of one, out of the process's memory; nothing for other arrays."""
+    source = file_of(rows)
+    if source is not None and hasattr(mmap, "MADV_DONTNEED"):  # Windows has none
+        source.madvise(mmap.MADV_DONTNEED)
+
+
+def file_of(rows: Rows) -> mmap.mmap | None:
+    """The mapping that an array, or a view of one, reads; None for one in memory."""
     source: object = rows
     while isinstance(source, np.ndarray):
         source = source.base
-    if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # Windows has none
-        source.madvise(mmap.MADV_DONTNEED)
+    return source if isinstance(source, mmap.mmap) else None

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.basics.mapped import Rows, blocks
+from engine.basics.mapped import Rows, blocks, file_of
 from engine.basics.options import Options
 from engine.gradients.response import Given
+from engine.gradients.scaled import Features, Scaled
 from engine.gradients.store import Linear
 from engine.question.behavior import Behavior
 from engine.question.likelihood import LEAST_DOUBT
@@ -216,10 +217,13 @@ class CachedEvents:
         return self.held.ridge
 
     @cached_property
-    def features(self) -> Tensor:
+    def features(self) -> Features:
         """Φ (n, k)."""
         doubt = np.maximum(-np.expm1(-self.held.losses.astype(np.float64)), LEAST_DOUBT)
-        return self.gradients.div_(torch.from_numpy(doubt[:, None].astype(np.float32)))
+        divisors = torch.from_numpy(doubt.astype(np.float32))
+        if file_of(held := self.point.gradients) is None:
+            return Scaled(torch.from_numpy(held), -divisors)
+        return self.gradients.div_(divisors[:, None])
 
     @property
     def gradients(self) -> Tensor:

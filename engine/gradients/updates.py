@@ -11,6 +11,9 @@ from torch import Tensor
 from engine.basics.mapped import Rows, blocks, release
 from engine.models.adam import adam_update
 
+CACHED_BYTES = 1 << 20
+"""Of rows that are computed at once: what is between the steps of more would not fit into a processor's cache."""
+
 
 class Updates:
     """Γ(∇ℓ(z_k)), rows (n, p) of `engine.models.adam.adam_update` on gradients (n, p), 0 where a record makes no step.
@@ -32,10 +35,12 @@ class Updates:
         """One row, or an array of several; all of them are computed when their blocks are read."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
-        gradients = torch.from_numpy(np.array(self.gradients[rows], dtype=np.float32))
-        updates = adam_update(gradients, self.first, self.second, self.step).numpy()
-        updates *= np.asarray(self.moving[rows])[..., None]
+        updates = np.array(self.gradients[rows], dtype=np.float32)
         release(self.gradients)
+        few = max(1, CACHED_BYTES // self.first.nbytes)
+        for own in torch.from_numpy(np.atleast_2d(updates)).split(few):
+            own.copy_(adam_update(own, self.first, self.second, self.step))
+        updates *= np.asarray(self.moving[rows])[..., None]
         return updates
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
