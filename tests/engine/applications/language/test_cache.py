@@ -34,6 +34,7 @@ def test_who_comes_second_does_not_empty_what_the_first_fills(tmp_path, monkeypa
 
 
 def test_in_memory_is_what_fits_there_and_is_not_on_disk_yet(tmp_path, monkeypatch):
+    assert caches.IN_MEMORY == 256 << 20  # as the guide says
     monkeypatch.setattr(caches, "IN_MEMORY", 4 * 2 * 3)
     arguments = {"run": "a"}, 2, {"g": (3,)}
     Cache(tmp_path / "stored", *arguments)
