@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -18,6 +19,7 @@ from engine.scoring.verdict import Verdict
 from whichfluence.charts import themed
 from whichfluence.external import Imported
 from whichfluence.scores import Scores
+from whichfluence.widgets import explored, widget
 
 FRACTION = 0.05
 
@@ -66,10 +68,26 @@ class Agreement:
 
     def plot(self, metric: str = "kendall_tau") -> alt.LayerChart:
         """The matrix of Compare: `kendall_tau`, `top_overlap` or `sign_agreement` of every pair."""
+        return themed(self._matrix(metric))
+
+    def explore(self, k: int = 5, metric: str = "kendall_tau") -> alt.HConcatChart:
+        """The matrix beside two rankings: choose a query, two specifications, by menus or by a click on a cell, and how
+        many candidates of each end are shown; a click on a bar marks its candidate in both.
+
+        Raises `InvalidInput` for k above 25, and for too many queries and specifications for one chart.
+        """
+        return explored(self._matrix(metric), self.scores, k)
+
+    def widget(self, k: int = 5, metric: str = "kendall_tau") -> Any:
+        """The same as Altair's `JupyterChart`, an anywidget: `params.query` and `selections.cell` say what is chosen.
+        Raises `InvalidInput` where anywidget is not installed."""
+        return widget(self.explore(k, metric))
+
+    def _matrix(self, metric: str) -> alt.LayerChart:
         cells = [self._cell(row, column, METRICS[metric].name) for row in range(len(self.names))
                  for column in range(len(self.names))]
         candidates = next(iter(self.scores.values())).values.shape[1]
-        return themed(heatmap(pd.DataFrame(cells), METRICS[metric].name, METRICS[metric].chance(candidates, FRACTION)))
+        return heatmap(pd.DataFrame(cells), METRICS[metric].name, METRICS[metric].chance(candidates, FRACTION))
 
     def _cell(self, row: int, column: int, metric: str) -> dict[str, object]:
         agreement = self.comparison.agreement(metric, row, column)

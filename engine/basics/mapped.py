@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,7 +12,18 @@ BLOCK_BYTES = 16 << 20
 """Of a block of rows."""
 
 
-def blocks(rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+class Rows(Protocol):
+    """An array (n, k), or what computes rows of one as they are read."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any: ...
+
+
+def blocks(rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
     """(where they stand, rows (b, k)) of rows (n, k), one block after another; an empty one where there is no row. The
     pages of a mapped array leave the memory of the process after each block, and stay on disk."""
     step = max(1, BLOCK_BYTES // max(1, rows[:1].nbytes))
@@ -21,10 +33,16 @@ def blocks(rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         release(rows)
 
 
-def release(rows: np.ndarray) -> None:
+def release(rows: Rows) -> None:
     """Take the pages of a mapped array, or of a view of one, out of the process's memory; nothing for other arrays."""
+    source = file_of(rows)
+    if source is not None and hasattr(mmap, "MADV_DONTNEED"):  # Windows has none
+        source.madvise(mmap.MADV_DONTNEED)
+
+
+def file_of(rows: Rows) -> mmap.mmap | None:
+    """The mapping that an array, or a view of one, reads; None for one in memory."""
     source: object = rows
     while isinstance(source, np.ndarray):
         source = source.base
-    if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # Windows has none
-        source.madvise(mmap.MADV_DONTNEED)
+    return source if isinstance(source, mmap.mmap) else None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from engine.gradients.scaled import Features
 from engine.models.linear_solvers import by_factor
 
 COLUMNS = 1024
@@ -17,12 +18,12 @@ Rows = Callable[[Tensor], Tensor]
 """Rows (m, k) -> rows (m, k), in float64."""
 
 
-def inverse_of_features(phi: Tensor, damping: Tensor | float) -> Rows:
+def inverse_of_features(phi: Features, damping: Tensor | float) -> Rows:
     """rows -> rows (ΦᵀΦ + δI)⁻¹, δ > 0."""
-    if len(phi) >= phi.shape[1]:
+    if phi.shape[0] >= phi.shape[1]:
         phi = phi.double()
         return inverse_of_gram(phi.T @ phi, damping)
-    zero = phi.new_zeros((), dtype=torch.float64)
+    zero = torch.zeros((), dtype=torch.float64, device=phi.device)
     dual = _factor(sum((part @ part.T for part in _columns(phi)), start=zero), damping)
 
     def solve(rows: Tensor) -> Tensor:
@@ -34,14 +35,14 @@ def inverse_of_features(phi: Tensor, damping: Tensor | float) -> Rows:
     return solve
 
 
-def squared_norm(phi: Tensor) -> Tensor:
+def squared_norm(phi: Features) -> Tensor:
     """‖Φ‖² in float64."""
     return torch.stack([part.square_().sum() for part in _columns(phi)]).sum()
 
 
-def _columns(phi: Tensor) -> Iterator[Tensor]:
+def _columns(phi: Features) -> Iterator[Tensor]:
     """COLUMNS of Φ at a time in float64, one after another in the same memory, so that it is never held in it."""
-    room = phi.new_empty(len(phi), min(COLUMNS, phi.shape[1]), dtype=torch.float64)
+    room = torch.empty(phi.shape[0], min(COLUMNS, phi.shape[1]), dtype=torch.float64, device=phi.device)
     return (room[:, :part.shape[1]].copy_(part) for part in phi.split(COLUMNS, 1))
 
 

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.basics.mapped import blocks
+from engine.basics.mapped import Rows, blocks, file_of
 from engine.basics.options import Options
 from engine.gradients.response import Given
+from engine.gradients.scaled import Features, Scaled
 from engine.gradients.store import Linear
 from engine.question.behavior import Behavior
 from engine.question.likelihood import LEAST_DOUBT
@@ -37,7 +38,7 @@ class CachedCheckpoint:
 
     weight: float
     gradients: np.ndarray
-    conditioned: np.ndarray | None
+    conditioned: Rows | None
     queries: Mapping[str, np.ndarray]
     rate: float = 0.0
     divided: np.ndarray | None = None
@@ -149,7 +150,7 @@ class CachedTerm:
     checkpoint: int
     weight: float
     queries: Callable[[str], np.ndarray]
-    records: Callable[[], np.ndarray]
+    records: Callable[[], Rows]
     count: int
     inverse: Linear | None = None
     normalised: bool = False
@@ -216,10 +217,13 @@ class CachedEvents:
         return self.held.ridge
 
     @cached_property
-    def features(self) -> Tensor:
+    def features(self) -> Features:
         """Φ (n, k)."""
         doubt = np.maximum(-np.expm1(-self.held.losses.astype(np.float64)), LEAST_DOUBT)
-        return self.gradients.div_(torch.from_numpy(doubt[:, None].astype(np.float32)))
+        divisors = torch.from_numpy(doubt.astype(np.float32))
+        if file_of(held := self.point.gradients) is None:
+            return Scaled(torch.from_numpy(held), -divisors)
+        return self.gradients.div_(divisors[:, None])
 
     @property
     def gradients(self) -> Tensor:
@@ -245,7 +249,7 @@ class CachedEvents:
                           len(self.held.candidates[self.rows]), inverse)
 
 
-def held(values: np.ndarray | None) -> np.ndarray:
+def held(values: Rows | None) -> Rows:
     """Values of a checkpoint. Raises `InvalidInput` for those that are not held."""
     if values is None:
         raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator that "
@@ -253,7 +257,7 @@ def held(values: np.ndarray | None) -> np.ndarray:
     return values
 
 
-def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:
+def products(queries: np.ndarray, records: Rows) -> np.ndarray:
     """⟨q, z⟩ of all pairs, (m, n), in float32."""
     left, values = np.asarray(queries, dtype=np.float32), np.empty((len(queries), len(records)), dtype=np.float32)
     for at, own in blocks(records):
@@ -267,7 +271,7 @@ def normalise(rows: np.ndarray) -> np.ndarray:
     return rows / lengths(rows)
 
 
-def lengths(rows: np.ndarray) -> np.ndarray:
+def lengths(rows: Rows) -> np.ndarray:
     """Of rows, (n, 1) float32; the least positive number of a zero row."""
     norms = [np.linalg.norm(np.asarray(own, dtype=np.float32), axis=1, keepdims=True) for _, own in blocks(rows)]
     return np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny)

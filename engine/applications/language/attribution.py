@@ -16,15 +16,16 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, ranges
-from engine.applications.language.cache import Cache, check_finite
-from engine.applications.language.projection import TOGETHER, Adam, Maps, Projection, draw_names, projected_rows
+from engine.applications.language.cache import Cache, check_finite, opened
+from engine.applications.language.columns import point_of, with_updates
+from engine.applications.language.projection import TOGETHER, Adam, Maps, Projection, projected_rows
 from engine.applications.language.ranges import Ranges
 from engine.basics import heap
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Sparse
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
-from engine.gradients.cached import CachedCheckpoint, CachedFeatures
+from engine.gradients.cached import CachedFeatures
 from engine.models.causal import finetune, loading, lora, marked, passes, stored_trainings
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Batch, Encoded, Encoder
@@ -42,8 +43,6 @@ from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
 """Where hidden states are kept for RepSim besides the setting's own layer, as fractions of the depth."""
-Columns = Mapping[str, np.ndarray] | Cache
-"""Arrays by the names of their columns."""
 Check = Callable[[], None]
 Progress = Callable[[float], None]
 
@@ -225,18 +224,18 @@ class Attribution:
         part = f"new {fingerprint(new)}" if new else "records"
         return self.open_cache({"part": part, "step": point.step, **shard, **self._projection},
                            len(new or (self.encoded if rows is None else rows)),
-                           {**projection.columns("gradient", width), **projection.columns("conditioned", width),
+                           {**projection.columns("gradient", width),
+                            **({} if projection.whole else projection.columns("conditioned", width)),
                             "norm": (), "loss": ()})
 
     def record_cache(self, point: FineTuneCheckpoint, check: Check = lambda: None,
                      progress: Progress = lambda fraction: None, rows: Sequence[int] | None = None,
                      new: Sequence[Record] = ()) -> Cache:
-        """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
+        """Training gradients at a checkpoint with their lengths and losses, and if projected conditioned ones. rows: a
         shard of the training records, kept by itself (default: all). new: other records in their place. progress:
         called with the fraction of the records that are done, first with that of the records that were there before."""
         maps, cache = Maps(self.projection, self.sizes), self.opened_records(point, rows, new)
-        encoded = [self.encoder.encode(record) for record in new] if new else (
-            self.encoded if rows is None else [self.encoded[row] for row in rows])
+        encoded = self._encoded(new) if rows is None else [self.encoded[row] for row in rows]
 
         @lru_cache(maxsize=1)
         def adam() -> Adam:
@@ -294,13 +293,20 @@ class Attribution:
         trained on, in place of those that were."""
         cached = [self.record_cache(point, check, new=new) for point in self.points]
         queried = [self.query_cache(point, records) for point in self.points]
+        moving = np.array([marked.bears(item, self.setting.tokens) for item in self._encoded(new)])
+        columns = [with_updates(own, point, self.sizes, moving) if self.projection.whole else own
+                   for own, point in zip(cached, self.points, strict=True)]
         names = [name for name in (*READOUTS, *self.setting.ranges) if name in queried[-1].columns]
         draws = [tuple(point_of(point.weight, own, queries_of, names, draw) for point, own, queries_of in zip(
-            self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
+            self.points, columns, queried, strict=True)) for draw in range(len(self.projection.draws))]
         last, own, query_states = cached[-1], self.states(new or None, check), self.states(records)
         return CachedFeatures(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
                               {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer,
                               self.seed, self.setting.ridge, draws[1] if draws[1:] else ())
+
+    def _encoded(self, new: Sequence[Record]) -> list[Encoded]:
+        """New records, or where there are none those that were trained on."""
+        return [self.encoder.encode(record) for record in new] if new else self.encoded
 
     @property
     def layers(self) -> list[float]:
@@ -366,7 +372,7 @@ class Attribution:
     def open_cache(self, content: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
         identity = {"run": self.digest, "device": self.where, **content}
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
-        return Cache(folder, identity, rows, columns)
+        return opened(folder, identity, rows, columns)
 
     def fill(self, cache: Cache, point: FineTuneCheckpoint, encoded: Sequence[Encoded], rows_of, check: Check,
               progress: Progress) -> Cache:
@@ -389,9 +395,3 @@ class Attribution:
                 progress(done / len(encoded))
         cache.seal()
         return cache
-
-
-def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], draw: int) -> CachedCheckpoint:
-    """What estimators read at one checkpoint, under one of the draws of the projection."""
-    return CachedCheckpoint(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
-                            {name: queries[draw_names(name)[draw]] for name in behaviors})

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.methods import METHODS, pairs
+from engine.applications.language.methods import METHODS, RecordMethod, pairs
 from engine.applications.language.of_run import OfRunRequest
 from engine.applications.language.run import AttributionRequest, quantities, score_columns
 from engine.basics.errors import InvalidInput
@@ -51,9 +51,9 @@ class QueryScoresRequest(OfRunRequest):
             raise InvalidInput(f"{queries:,} queries × {records:,} records under {columns} estimators and behaviors "
                                f"exceed a table of {LARGEST:,} numbers; use fewer queries.")
         index = {"query": np.repeat(np.arange(queries), records), "record": np.tile(np.arange(records), queries)}
-        return Output({"by_query": pd.DataFrame({**index, **{
-            name: scores.astype(np.float32).ravel() for name, scores in score_columns(features)}})}, manifest={
-                "behaviors": list(features.behaviors)})
+        values = {name: scores.astype(np.float32).ravel()
+                  for name, scores in score_columns(features, RecordMethod.score)}
+        return Output({"by_query": pd.DataFrame(index | values)}, manifest={"behaviors": list(features.behaviors)})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         output = super().finish(chunks, context)

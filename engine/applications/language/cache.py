@@ -1,16 +1,21 @@
-"""Arrays on disk that are filled row by row, mapped into memory, and checked against their manifest.
+"""Arrays that are filled row by row: on disk, mapped into memory and checked against their manifest, or in memory.
 
     FOLDER/manifest.json   what determines the rows, names and shapes of the arrays, and, once whole, their checksums
     FOLDER/NAME.npy        one array each
     FOLDER/done.npy        which rows are there: set after the rows themselves are on disk
+
+Whoever needs the arrays only until a command ends opens them `in_memory`, as far as they fit there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,8 @@ from engine.models.training import Diverged
 from engine.store.sealed import plain
 
 MANIFEST, DONE = "manifest.json", "done"
+IN_MEMORY = 256 << 20
+"""Bytes of all caches that are opened in memory; those beyond are on disk."""
 
 
 class Altered(StoreError):
@@ -37,6 +44,8 @@ class Cache:
     Opening a folder that holds something else raises `StoreError`; it is never overwritten. One that was altered or cut
     short is removed whole, and begins anew.
     """
+
+    on_disk = True
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], rows: int,
                  columns: Mapping[str, Sequence[int]]) -> None:
@@ -134,6 +143,67 @@ class Cache:
 
     def _damage(self, reason: str) -> Altered:
         return Altered(f"The cached gradients in `{self.folder.name}` cannot be used: {reason}; repeat the run.")
+
+
+class MemoryCache(Cache):
+    """The same in memory."""
+
+    on_disk = False
+
+    def _create(self) -> None:
+        self.arrays = {name: np.zeros((self.rows, *shape), dtype=np.float32) for name, shape in self.columns.items()}
+        self.done = np.zeros(self.rows, dtype=bool)
+        self.whole = False
+
+    def _verify(self) -> None:
+        """Nobody else writes here."""
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.arrays[name]
+
+    @property
+    def missing(self) -> list[int]:
+        return np.flatnonzero(~self.done).tolist()
+
+    @property
+    def size(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def put(self, rows: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
+        for name in self.columns:
+            self.arrays[name][list(rows)] = values[name]
+        self.done[list(rows)] = True
+
+    def seal(self) -> None:
+        self.whole = True
+
+    @property
+    def sealed(self) -> bool:
+        return self.whole
+
+
+_HELD: ContextVar[dict[Path, MemoryCache] | None] = ContextVar("caches in memory", default=None)
+
+
+@contextmanager
+def in_memory() -> Iterator[None]:
+    """Caches that are opened within, and are not on disk yet, are in memory up to `IN_MEMORY` bytes, until the end."""
+    token = _HELD.set({})
+    try:
+        yield
+    finally:
+        _HELD.reset(token)
+
+
+def opened(folder: Path, identity: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
+    """The cache of a folder, which may be in memory."""
+    held = _HELD.get()
+    if held is None or (folder / MANIFEST).is_file():
+        return Cache(folder, identity, rows, columns)
+    size = 4 * rows * sum(math.prod(shape) for shape in columns.values())
+    if folder not in held and size + sum(cache.size for cache in held.values()) <= IN_MEMORY:
+        held[folder] = MemoryCache(folder, identity, rows, columns)
+    return held.get(folder) or Cache(folder, identity, rows, columns)
 
 
 def _checksum(path: Path) -> str:

@@ -18,6 +18,7 @@ from engine.estimators.trak import TrakSettings
 from engine.gradients.cached import CachedFeatures, CachedTerm
 from engine.gradients.response import Response
 from engine.problems import Problem
+from engine.scoring.aggregate import Mean
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
@@ -75,6 +76,10 @@ class RecordMethod:
         """(m, n) of queries and records, positive where the record supports the behavior; with η = 1."""
         scoring, response = self._answer(features, behavior)
         return (scoring.orientation * response.scores(scoring.readout, torch.zeros(features.shape[0]))).numpy()
+
+    def mean_score(self, features: CachedFeatures, behavior: str) -> np.ndarray:
+        """(n,), the mean of `score` over queries, computed once."""
+        return features.memo(f"mean {self!r} {behavior}", lambda: Mean().over(self.score(features, behavior)))
 
     def directions(self, features: CachedFeatures, behavior: str, query: int | None = None) -> dict[int, np.ndarray]:
         """Checkpoint -> u (k,), where the score of a query, or by default the mean score over queries, is Σ ⟨u, v_k⟩

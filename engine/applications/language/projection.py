@@ -240,17 +240,18 @@ def projected_rows(tap: Tap, batch: Batch, readers: Mapping[str, Callable], maps
                    adam: Adam | None = None) -> tuple[Tensor, list[dict[str, Tensor]]]:
     """The values (b, len(readers)) that readers read, and for each of the maps column -> (b, k), their gradients.
 
-    adam: of a single reader, the updates too, in columns called `conditioned`, and the gradient's length as `norm`.
+    adam: of a single reader, the updates of projected gradients too, in columns called `conditioned` (those of whole
+    ones follow from them), and the gradient's length as `norm`.
     """
     draws = [{name: Draws(one, lengths=adam is not None) for name in readers} for one in maps]
-    updates = [Draws(one) for one in maps] if adam else []
+    updates = [None if one.projection.whole else Draws(one) for one in maps] if adam else []
     sinks: list[list[GroupSink]] = [[own[name] for own in draws] for name in readers]
     if adam:
-        sinks[0].append(Conditioned(adam, *updates))
+        sinks[0] += [Conditioned(adam, *wanted)] if (wanted := list(filter(None, updates))) else []
     values = group_gradients(tap, batch, list(readers.values()), sinks,
                              by_record=all(one.projection.whole for one in maps))
     rows = [{column: own for name, sink in one.items() for column, own in sink.projected(name).items()}
             for one in draws]
     for one, own, update in zip(rows, draws, updates, strict=False):
-        one |= {**update.projected("conditioned"), "norm": next(iter(own.values())).norms()}
+        one |= {**(update.projected("conditioned") if update else {}), "norm": next(iter(own.values())).norms()}
     return values, rows

@@ -10,7 +10,6 @@ import numpy as np
 from engine.applications.language.methods import METHODS, REPSIM, RecordMethod, pairs
 from engine.gradients.cached import CachedFeatures
 from engine.models.causal.readouts import READOUTS
-from engine.scoring.aggregate import Mean
 
 
 def rankings(features: CachedFeatures, sign: int, layers: Sequence[float] = (),
@@ -29,7 +28,7 @@ def rankings(features: CachedFeatures, sign: int, layers: Sequence[float] = (),
 
 
 def _ranking(method: RecordMethod, features: CachedFeatures, behavior: str, sign: int) -> np.ndarray:
-    mean = Mean().over(method.score(features, behavior))
+    mean = method.mean_score(features, behavior)
     return sign * mean if method.directed else mean
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,7 +13,7 @@ import pandas as pd
 
 from engine.applications.language import detection, ranges, rankings, shading, shards, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.methods import REPSIM, pairs
+from engine.applications.language.methods import REPSIM, RecordMethod, pairs
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Seed
 from engine.data.records import Record
@@ -25,7 +25,6 @@ from engine.models.causal.readouts import READOUTS
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.requests import JobRequest
-from engine.scoring.aggregate import Mean
 from engine.store.results import Result
 
 SHADED = (5, 1)
@@ -174,13 +173,14 @@ def quantities(behaviors: Sequence[str]) -> str:
     return direction.named({name: direction.larger(BEHAVIORS[name]) for name in behaviors})
 
 
-def score_columns(features: CachedFeatures) -> Iterator[tuple[str, np.ndarray]]:
-    """(column, scores (m, n)) of every estimator and behavior, RepSim at every layer."""
+def score_columns(features: CachedFeatures, score: Callable[[RecordMethod, CachedFeatures, str], np.ndarray]
+                  ) -> Iterator[tuple[str, np.ndarray]]:
+    """(column, scores) of every estimator and behavior, RepSim at every layer; score: as the methods have it."""
     for method, behavior in pairs(features.behaviors):
         if method is not REPSIM:
-            yield column(method.name, behavior), method.score(features, behavior)
+            yield column(method.name, behavior), score(method, features, behavior)
     for layer in features.hidden:
-        yield column(REPSIM.name, "none", layer), REPSIM.score(replace(features, layer=layer), "none")
+        yield column(REPSIM.name, "none", layer), score(REPSIM, replace(features, layer=layer), "none")
 
 
 def _queries_chunk(attribution: Attribution, queries: Sequence[Record], number: int, context: Context) -> Output:
@@ -196,8 +196,7 @@ def _queries_chunk(attribution: Attribution, queries: Sequence[Record], number: 
 def _scores_chunk(attribution: Attribution, queries: Sequence[Record]) -> Output:
     """Every record with its mean support under every estimator and behavior, and how well flags are found."""
     features, task = attribution.features(queries), attribution.task
-    mean = Mean()
-    scores = {name: mean.over(own) for name, own in score_columns(features)}
+    scores = dict(score_columns(features, RecordMethod.mean_score))
     rows = [{"record": row, "id": record.id, "prompt": record.prompt, "response": record.response,
              "flags": json.dumps(record.flags), "spans": json.dumps(record.spans), "marks": json.dumps(record.marks)}
             for row, record in enumerate(task.train)]

@@ -57,9 +57,10 @@ def rows(run: Attribution, number: int, of: int) -> list[int]:
 
 def fill(run: Attribution, point: FineTuneCheckpoint, number: int, of: int, check: Check = lambda: None,
          progress: Progress = lambda fraction: None) -> None:
-    """Compute a shard, unless it is there, or the whole cache."""
+    """Compute a shard, unless it is there, or the whole cache, or that is filled in memory."""
     own = rows(run, number, of)
-    if own and not run.opened_records(point).sealed:
+    whole = run.opened_records(point)
+    if own and whole.on_disk and not whole.sealed:
         run.record_cache(point, check, progress, own)
     else:
         progress(1.0)
@@ -70,7 +71,7 @@ def merged(run: Attribution, point: FineTuneCheckpoint, of: int, check: Check = 
     """The cache of all records out of its shards, which are removed, also where the cache was complete already: who
     completed it may have stopped before. What no shard holds is computed."""
     cache = run.opened_records(point)
-    shards = [own for number in range(of) if (own := rows(run, number, of))] if of > 1 else []
+    shards = [own for number in range(of) if (own := rows(run, number, of))] if of > 1 and cache.on_disk else []
     opened = [run.opened_records(point, own) for own in shards]
     for own, shard in zip(shards, opened, strict=True):
         check()

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.applications.language import stages
 from engine.applications.language.attribution import Attribution
+from engine.applications.language.cache import in_memory
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.data.tasks import TASKS
 from engine.jobs import JobQueue
@@ -47,10 +48,11 @@ def delete(digest: str) -> int:
 
 @contextmanager
 def caches_removed() -> Iterator[None]:
-    """What is cached of gradients within is removed at the end, but for trainings that others use; after an error it
-    stays, so that a repeated run resumes."""
+    """What is cached of gradients within is in memory, as far as it fits there; the rest is removed from disk at the
+    end, but for trainings that others use; after an error it stays, so that a repeated run resumes."""
     before = set(stored_trainings.caches())
-    yield
+    with in_memory():
+        yield
     made: dict[str, list[Path]] = {}
     for folder, digest in set(stored_trainings.caches()) - before:
         made.setdefault(digest, []).append(folder)

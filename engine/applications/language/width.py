@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
-from engine.applications.language.attribution import Attribution, point_of
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.cache import check_finite
+from engine.applications.language.columns import point_of
 from engine.applications.language.projection import (
     Adam,
     Maps,

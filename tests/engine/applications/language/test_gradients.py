@@ -50,7 +50,7 @@ def test_query_gradients_of_every_behavior_against_a_loop(attribution):
 
 def test_the_conditioned_gradient_is_the_step_that_adam_would_take(attribution):
     """Against torch's own AdamW: one step from the checkpoint's state on one record."""
-    point, cache, row = attribution.points[0], attribution.record_cache(attribution.points[0]), 2
+    point, updates, row = attribution.points[0], attribution.kept.points[0].conditioned, 2
     attribution.load(point)
     parameters = lora.trained(attribution.model)
     first, second = point.moments()
@@ -66,7 +66,7 @@ def test_the_conditioned_gradient_is_the_step_that_adam_would_take(attribution):
     moved = torch.cat([((before[name] - parameter.detach()) / 1e-3).flatten()
                        for name, parameter in parameters.items()])
     optimizer.zero_grad()
-    np.testing.assert_allclose(cache["conditioned"][row], moved, atol=2e-3)
+    np.testing.assert_allclose(updates[row], moved, atol=2e-3)
 
 
 def test_no_gradient_of_a_weight_ever_exists(attribution):
