@@ -63,8 +63,9 @@ def _layers(base: alt.Chart, color: alt.Color, tooltip: dict[str, str],
     pixels down), in the ink of `INK`."""
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
                                   clear=False)
-    rects = base.mark_rect(cursor="pointer").encode(
-        color, tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]).properties(name=CELLS).add_params(clicked)
+    rects = base.mark_rect(cursor="pointer").encode(color, tooltip=[
+        alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]).properties(
+            name=CELLS).add_params(clicked)
     frames = [ink.paint(base.transform_filter(f"datum.{field}").mark_rect(
         fillOpacity=0, strokeWidth=width, strokeDash=dash, cornerRadius=2, tooltip=None), channel=alt.Stroke)
         for field, width, dash in outlines]

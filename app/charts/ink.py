@@ -1,7 +1,8 @@
 """Ink that follows the reader's theme.
 
 Marks that Vega draws as text are black in any theme. The categorical palette of `.streamlit/config.toml` ends with
-the theme's ink, so text takes its colour from there. In figures of Plotly, Streamlit's page puts the same palettes in the index of marked colours.
+the theme's ink, so text takes its colour from there. In figures of Plotly, Streamlit's page puts the same palettes in
+the index of marked colours.
 """
 
 from __future__ import annotations

@@ -248,8 +248,8 @@ class CachedEvents:
 def held(values: np.ndarray | None) -> np.ndarray:
     """Values of a checkpoint. Raises `InvalidInput` for those that are not held."""
     if values is None:
-        raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator that "
-                           "reads the gradients alone, such as `first_order`.")
+        raise InvalidInput("These records' gradients are stored without Adam's moments; use an estimator that reads "
+                           "only gradients, such as `first_order`.")
     return values
 
 

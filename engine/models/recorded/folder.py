@@ -172,8 +172,8 @@ class Recording:
         wrong = sorted(name for name, value in state.items() if name not in own or own[name].shape != value.shape)
         missing = sorted(set(own) - set(state) - self._left_out(module))
         if not wrong and not missing and self.facts.still not in (None, bits_of_frozen(module, set(self.trained))):
-            raise InvalidInput("The parameters that were not trained are others here than in the recording, which does "
-                               "not hold them; start from the same base model, in the same precision.")
+            raise InvalidInput("The parameters that were not trained differ from those of the recording, which does "
+                               "not store them; start from the same base model, in the same precision.")
         if wrong or missing:
             raise InvalidInput(f"The recording is of another model than this one (see `{(wrong + missing)[0][:80]}`); "
                                "name the model that was trained, and the shape of its inputs.")

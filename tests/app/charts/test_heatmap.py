@@ -14,7 +14,7 @@ VALUES = np.round(np.linspace(-1, 1, 81), 3)
 
 
 def agreements(low):
-    values = VALUES[VALUES >= low]
+    values = VALUES[low <= VALUES]
     names = [f"{at}" for at in range(len(values))]
     cells = pd.DataFrame({"row": 0, "column": range(len(values)), "first": "a", "second": names, "mean": values,
                           "value": [f"{value}" for value in values], "agreement": "", "verdict": "", "chosen": False})
@@ -22,7 +22,7 @@ def agreements(low):
 
 
 def scores():
-    values = VALUES[VALUES >= 0]
+    values = VALUES[len(VALUES) // 2:]
     cells = pd.DataFrame({"row": "a", "column": [f"{at}" for at in range(len(values))], "mean": values, "n_seeds": 1,
                           "value": [f"{value}" for value in values], "half": "", "spread": "±", "best": False,
                           "chosen": False})
