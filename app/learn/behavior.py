@@ -78,5 +78,5 @@ LESSON = Lesson(
     Quiz("These are the first 8 training examples for the query loss. Read the hard margin instead: how many of "
          "the 8 stay?",
          ("All 8", "Some of them", "None"), 1,
-         "Nothing about the training changed, and yet the list did: another number is read off the model."),
+         "Only the number read off the model changed, and the list changed with it."),
     (own.QUERY, own.DATA, own.ETA), ("lesson-b",))

@@ -60,8 +60,8 @@ def show() -> PageLink:
 LESSON = Lesson(
     "signals", "What turns similarity into a detector?",
     "A gradient score is similarity between two signals: the training signal, the derivative of the example's loss "
-    "with respect to its logits, and the behavior signal, the derivative of the query's behavior with respect to its "
-    "own. Add them to plain similarity, one after the other.",
+    "with respect to its logits, and the behavior signal, that of the query's behavior. Add them to plain similarity, "
+    "one after the other.",
     setup, show,
     "What a score detects depends on the signals it uses. Here the training signal alone does it: only this signal "
     "depends on the label. On this task, adding the behavior signal finds fewer wrong labels, not more.",
