@@ -7,8 +7,13 @@
     for (let at = event.target; at && at !== document.body; at = at.parentElement) path.push(at);
     if (area(event.target)) height = top(event.target);
   });
+  document.addEventListener('pointerdown', () => { path = [] }, true);
   const keep = () => { // where what had the focus is gone, what stands in its place has it, or what is left around it
-    if (document.activeElement !== document.body || !path.length || path[0].isConnected) return;
+    if (document.activeElement !== document.body || !path.length) return;
+    if (path[0].isConnected) { // it was disabled for a moment, or is another control now
+      path[0].focus({preventScroll: true});
+      if (document.activeElement !== document.body) return;
+    }
     const left = path.find(at => at.isConnected && area(at));
     const next = [...(left?.querySelectorAll('[data-testid="stElementContainer"]') || [])].find(
       each => each.offsetHeight && top(each) + each.offsetHeight > height);

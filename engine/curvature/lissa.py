@@ -73,7 +73,8 @@ class LissaSettings(IterateSettings):
         FREE, ge=1, le=1_000_000)
     scale: Literal["eigenvalue", "power"] = setting(
         "eigenvalue", "What a step is divided by: δ plus the largest eigenvalue of any mini-batch; or, with a start "
-        "from zero and mini-batches with replacement, by five power steps as the code of the paper.", "this program",
+        "from zero and mini-batches with replacement, by five power steps, as in the code of the paper.", "this "
+                                                                                                          "program",
         FREE)
 
 

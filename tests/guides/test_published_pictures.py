@@ -227,7 +227,7 @@ def test_networks_at_the_desk(row):
 PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
 
 
-@pytest.mark.parametrize("row", rows("the same beside random removal, seed by seed:", 4, REPRODUCING),
+@pytest.mark.parametrize("row", rows("the same compared with random removal, seed by seed:", 4, REPRODUCING),
                          ids=lambda row: row[0])
 def test_removal_of_pictures_at_the_desk(row):
     seeds, wrong = removal_of_pictures("10%")

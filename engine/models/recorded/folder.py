@@ -146,7 +146,7 @@ class Recording:
             differences.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
         if facts.threads != torch.get_num_threads():
             differences.append(f"It was recorded with {facts.threads} threads and replayed with "
-                               f"{torch.get_num_threads()}, which sum in another order.")
+                               f"{torch.get_num_threads()}, which sum in a different order.")
         return differences
 
     @property
@@ -227,7 +227,7 @@ def read_facts(folder: Path) -> RecordingFacts:
     except (ValueError, RecursionError):
         raise InvalidInput(_damaged(folder, f"`{FACTS}` is not JSON")) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InvalidInput(_damaged(folder, f"`{FACTS}` is of another program or version"))
+        raise InvalidInput(_damaged(folder, f"`{FACTS}` is from another program or version"))
     facts = RecordingFacts.parse(data)
     if not facts.checkpoints or facts.checkpoints[0] != 0 or list(facts.checkpoints) != sorted(set(facts.checkpoints)):
         raise InvalidInput(_damaged(folder, "its checkpoints are not in order"))

@@ -159,7 +159,7 @@ class Recorder:
     def _precision(self, module: nn.Module, *_: Any) -> None:
         """Within the pass too: accelerate puts autocast around `forward` alone."""
         if module.training and torch.is_autocast_enabled(self.device.type):
-            self.doubt("its passes ran in another precision (autocast)")
+            self.doubt("its passes ran in a different precision (autocast)")
 
     def _before(self, _: Any, given: tuple, named: dict[str, Any]) -> None:
         """What decides the step, as it stands before it."""
