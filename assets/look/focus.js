@@ -16,7 +16,7 @@
     }
     const left = path.find(at => at.isConnected && area(at));
     const next = [...(left?.querySelectorAll('[data-testid="stElementContainer"]') || [])].find(
-      each => each.offsetHeight && top(each) + each.offsetHeight > height);
+      each => each.checkVisibility() && each.offsetHeight && top(each) + each.offsetHeight > height);
     const taken = next && next.getBoundingClientRect().top < innerHeight ? next : left;
     if (!taken) return;
     taken.tabIndex = -1;
