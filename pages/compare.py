@@ -50,13 +50,13 @@ with left:
     metric = compare_panel.metric_switch()
     below = st.container()
     new_picker.show(new_picker.applied(pickers.source()))
-compared = None
+compared, refused = None, specification_list.refused(scorings)
 with right:
-    refused = st.container()
+    above = st.container()
     with guarded("The comparison"):
-        compared = comparisons.ask(scorings)
-    with refused:
-        specification_list.say_refused(scorings)
+        compared = comparisons.ask(scorings, refused)
+    with above:
+        specification_list.say_refused(refused)
 with below:
     if compared is None or isinstance(compared, Waiting):
         grid.show(scorings, names)

@@ -23,8 +23,9 @@ glossary.lead("“Which training examples influenced this prediction?” has no 
               "(<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
               "responds (<b>T</b>, the training process). Whichfluence computes the answer to the question you "
               "choose, and says whether two answers differ in the question, in the approximation, or in both.")
-if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
-    st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
+st.container(key="wf-start").page_link(  # the browser itself goes there, without one more run of this page
+    "../pages/compare.py", label="Start a first comparison", icon=":material/play_arrow:",
+    query_params=specification_list.address("first"))
 figure = st.container(key="wf-first-look").empty()
 figure.skeleton(height=500)
 

@@ -64,8 +64,8 @@ def _show(runs: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
         st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",
                      column_config={name: st.column_config.NumberColumn(format="%.3g") for name in frame.columns[1:]})
         glossary.caption(f"Means over all queries, for the first {len(frame)} candidates; “this run” is seed "
-                         f"{next(iter(runs.single))}. The change of variance is that of the "
-                         f"behavior over runs.{_distance(runs.scores.scoring)} Scores: {plain(raw)}.")
+                         f"{next(iter(runs.single))}. The variance is that of the behavior over "
+                         f"runs.{_distance(runs.scores.scoring)} Scores: {plain(raw)}.")
     downloads.chart_extras("over-seeds", frame, command=_command(runs.scores.scoring, source, len(runs.single)),
                            quantity=raw, source=source, charts=["over-seeds"])
 
@@ -83,8 +83,8 @@ def _examples(over_seeds: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:
 
 
 def _distance(scoring: Scoring) -> str:
-    return "" if scoring.process.derivative else (" The Wasserstein distance is that between the behavior's values "
-                                                  "over runs with and without the change.")
+    return "" if scoring.process.derivative else (" The Wasserstein distance compares the behavior's values over runs "
+                                                  "with the change and over runs without it.")
 
 
 def _command(scoring: Scoring, source: ProblemSource, seeds: int) -> str:

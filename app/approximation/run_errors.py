@@ -72,8 +72,9 @@ def _moments(errors: RunErrors, source: ProblemSource, request: RunErrorsRequest
          alt=f"The {rate} of training example {chosen} in each {unit} alone, from "
              f"{figures(own['rate'].iloc[0])} in the first to {figures(own['rate'].iloc[-1])} in the last, "
              f"{figures(own['rate'].sum())} in all; the largest in {unit} {int(strongest['part'])}.")
-    glossary.caption(f"The exact derivative by the example's weight in one {unit} alone, carried through all later "
-                     "steps. The values sum to the derivative by its weight in the whole training. "
+    glossary.caption(f"The exact derivative with respect to the example's weight in one {unit} alone, carried through "
+                     "all later steps. The values sum to the derivative with respect to its weight in the whole "
+                     "training. "
                      + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
                            command=commands.of_request(request, source, "--parts", "moments.csv"), quantity=rate,

@@ -37,9 +37,9 @@ def panel() -> None:
     if chosen_behavior is None:
         return
     chips.question(Scoring.of(chosen_behavior, {"kind": "infinitesimal"}, process))
-    glossary.caption("The derivative of the whole training by an example's weight, against actual retraining with "
-                     "weight 1 + ε or 1 − ε and everything else unchanged. At ε = 1 the example counts twice, or is "
-                     "left out.")
+    glossary.caption("The derivative of the whole training with respect to an example's weight, against actual "
+                     "retraining with weight 1 + ε or 1 − ε and everything else unchanged. At ε = 1 the example "
+                     "counts twice, or is left out.")
     request = LinearRangeRequest(behavior=chosen_behavior, candidates=tried, process=process)
     answer = job_panel.beside(job_panel.ready(desk().ask(request.of(source))), "This run is not differentiable: ")
     if answer is not None:
@@ -97,5 +97,5 @@ def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
 
 def _spoken(answer: LinearRange) -> str:
     ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in answer.middle.items())
-    return ("Error of the derivative against retraining for growing changes ε of an example's weight, median: "
+    return ("Error of the derivative against retraining for increasing changes ε of an example's weight, median: "
             f"{ends}. Tolerance {TOLERANCE:.0%}.")

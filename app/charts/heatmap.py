@@ -13,6 +13,10 @@ from engine.metrics.agreement import METRICS
 
 SELECTION = "cell"
 """The selection of a clicked cell, with the fields row and column."""
+CELLS = "cells"
+INK = f"luminance(scale('{CELLS}_color', datum.mean)) > 0.179 ? '#000000' : '#FFFFFF'"
+"""Vega's expression for the ink on a cell: black or white, whichever has more contrast with the colour that the cell
+has in the reader's theme, as `app.charts.palette.ink`."""
 
 
 def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
@@ -27,9 +31,8 @@ def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
     color = alt.Color("mean:Q", scale=alt.Scale(domain=[low, high], **scale),
                       legend=with_chance(title, low, high, chance, 0.1))
     tooltip = {"first": "First", "second": "Second", "agreement": title, "verdict": "Verdict"}
-    return _layers(base, color, tooltip, [("chosen", 2.5, [1, 0])], [("value", 13 if count <= 8 else 11, 0)],
-                   f"abs(datum.mean) > {0.62 * high}").properties(
-        height=36 * count + 104, usermeta=figure.SQUARE)
+    return _layers(base, color, tooltip, [("chosen", 2.5, [1, 0])], [("value", 13 if count <= 8 else 11, 0)]
+                   ).properties(height=36 * count + 104, usermeta=figure.SQUARE)
 
 
 def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.LayerChart:
@@ -50,23 +53,22 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     tooltip = {"row": "Estimator", "column": "Column", "value": measure, "half": "± (95%)", "n_seeds": "Seeds"}
     raised = -6 if cells["spread"].ne("").any() else 0  # above an interval
     return _layers(base, color, tooltip, [("best", 1.5, [4, 3]), ("chosen", 2.5, [1, 0])],
-                   [("value", 12, raised), ("spread", 9, 9)], "datum.mean > 0.62").properties(
-        height=40 * len(rows) + 112)
+                   [("value", 12, raised), ("spread", 9, 9)]).properties(height=40 * len(rows) + 112)
 
 
 def _layers(base: alt.Chart, color: alt.Color, tooltip: dict[str, str],
             outlines: Iterable[tuple[str, float, list[int]]],
-            texts: Iterable[tuple[str, int, int]], strong: str) -> alt.LayerChart:
+            texts: Iterable[tuple[str, int, int]]) -> alt.LayerChart:
     """Squares to click. tooltip: field -> title; outlines: (field that says where, width, dash); texts: (field, size,
-    pixels down); strong: where the fill is, so that the ink on it is turned."""
+    pixels down), in the ink of `INK`."""
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
                                   clear=False)
-    rects = base.mark_rect(cursor="pointer").encode(
-        color, tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]).add_params(clicked)
+    rects = base.mark_rect(cursor="pointer").encode(color, tooltip=[
+        alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]).properties(
+            name=CELLS).add_params(clicked)
     frames = [ink.paint(base.transform_filter(f"datum.{field}").mark_rect(
         fillOpacity=0, strokeWidth=width, strokeDash=dash, cornerRadius=2, tooltip=None), channel=alt.Stroke)
         for field, width, dash in outlines]
-    words = [ink.paint(base.transform_filter(where).mark_text(fontSize=size, dy=down, tooltip=None).encode(
-        text=f"{field}:N"), tone) for field, size, down in texts
-        for where, tone in ((f"!({strong})", ink.INK), (strong, ink.ON_STRONG))]
+    words = [base.mark_text(fontSize=size, dy=down, tooltip=None, color=alt.expr(INK)).encode(text=f"{field}:N")
+             for field, size, down in texts]
     return alt.layer(rects, *frames, *words).resolve_scale(color="independent", stroke="independent")

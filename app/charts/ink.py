@@ -1,8 +1,8 @@
 """Ink that follows the reader's theme.
 
 Marks that Vega draws as text are black in any theme. The categorical palette of `.streamlit/config.toml` ends with
-the theme's ink and with the ink on a strong fill, so text takes its colour from there. In figures of
-Plotly, Streamlit's page puts the same palettes in the index of marked colours.
+the theme's ink, so text takes its colour from there. In figures of Plotly, Streamlit's page puts the same palettes in
+the index of marked colours.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pandas as pd
 
 from app.charts import palette
 
-_PALETTE = list(range(9))
-ACCENT, QUIET, INK, ON_STRONG = 1, 6, 7, 8
+_PALETTE = list(range(8))
+ACCENT, QUIET, INK = 1, 6, 7
 
 
 def tone(index: int) -> str:

@@ -28,16 +28,18 @@ WIDTH = 0.05  # of a histogram bar
 CACHED = 24
 
 
-def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
+def ask(scorings: Sequence[Scoring], why: dict[int, str]) -> Compared | Waiting:
     """Score and compare on the chosen data and seeds, or say what is being waited for. Scores of other programs belong
-    to the first seed: with any of them, all are compared there. Those that the model has no answer to are left out."""
-    why = specification_list.refused(scorings)
+    to the first seed: with any of them, all are compared there. Those that the model has no answer to are left out.
+    why: of these, by their rows; what is known once the model is trained joins it."""
     try:
         return _asked(scorings, why)
     except (InvalidInput, MissingData):
-        if (known := specification_list.refused(scorings)) == why:
+        known = specification_list.refused(scorings)
+        if known == why:
             raise
-        return _asked(scorings, known)  # the model is trained now
+        why.update(known)
+        return _asked(scorings, why)
 
 
 def _asked(scorings: Sequence[Scoring], why: Mapping[int, str]) -> Compared | Waiting:

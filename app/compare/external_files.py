@@ -78,8 +78,8 @@ def uploader(problem: Problem, candidates: int | None) -> None:
     left, right = st.columns([3, 2], gap="large")
     files = left.file_uploader("Files with scores", type=[*KINDS, *PARTS], key=f"bring:file:{turn}",
                                accept_multiple_files=True,
-                               help=f"{', '.join(KINDS)}, up to {MOST_BYTES // 1_000_000} MB each; never unpickled. Of "
-                                    f"bergson both files of a folder, {INFO} and {SCORES}, or its zip.")
+                               help=f"{', '.join(KINDS)}, up to {MOST_BYTES // 1_000_000} MB each; never unpickled. "
+                                    f"For bergson, both files of a folder, {INFO} and {SCORES}, or its zip.")
     with right:
         with st.popover("A folder", icon=":material/drive_folder_upload:"):
             folder = st.file_uploader("All score files of a folder", key=f"bring:folder:{turn}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Literal
 
@@ -37,12 +37,13 @@ def specifications() -> list[Scoring]:
     """The specifications of the address that the model has an answer to, as on the Compare page; without any, three
     that disagree."""
     chosen = specification_list.chosen()
-    specification_list.say_refused(chosen)
-    return _answerable(chosen) or _answerable(defaults(pickers.problem_class()))
+    why = specification_list.refused(chosen)
+    specification_list.say_refused(why)
+    return _without(chosen, why) or _without(usual := defaults(pickers.problem_class()),
+                                             specification_list.refused(usual))
 
 
-def _answerable(scorings: Sequence[Scoring]) -> list[Scoring]:
-    why = specification_list.refused(scorings)
+def _without(scorings: Sequence[Scoring], why: Mapping[int, str]) -> list[Scoring]:
     return [scoring for row, scoring in enumerate(scorings) if row not in why]
 
 

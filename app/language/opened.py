@@ -25,31 +25,35 @@ from engine.desk.language import (
 )
 
 
-def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking, query: int | None) -> None:
-    """The text on the left, the ranks and the layers on the right. query: whose scores are shown, if not their mean."""
+def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking, query: int | None,
+         on_desk: bool) -> None:
+    """The shaded text on the left, the layers on the right. query: whose scores are shown, if not their mean. on_desk:
+    whether the review desk shows the record and its ranks, which then stand here no second time."""
     st.html(record_text.STYLE)
     st.html(record_html.STYLE)
     more = desk().known(wanted.tokens_of(row, query))
     apart = more.tables if isinstance(more, Attributed) else {}
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _text(tables, apart, row, ranking, query)
+        _text(tables, apart, row, ranking, query, on_desk)
         if not apart and not ranking.method.undivided:
             _take_apart(wanted, row, query, more)
     with right:
-        _ranks(ranking, tables["records"], row)
+        if not on_desk:
+            _ranks(ranking, tables["records"], row)
         if apart and not ranking.method.undivided:
             _modules(apart["modules"], ranking)
 
 
 def _text(tables: Mapping[str, pd.DataFrame], apart: Mapping[str, pd.DataFrame], row: int, ranking: Ranking,
-          query: int | None) -> None:
+          query: int | None, on_desk: bool) -> None:
     """The record with its shaded tokens, and the query with its own where one is chosen. apart: the tables of the score
     taken apart, where that is there; those of a run hold tokens of mean scores."""
     record = tables["records"].iloc[row]
     tokens = apart.get("tokens", tables["tokens"] if query is None else tables["tokens"].iloc[:0])
     own, rest = contributions(tokens, ranking.method.name, ranking.behavior, row)
-    st.html(record_html.record_html(record, own))
+    if len(own) or not on_desk:
+        st.html(record_html.record_html(record, own))
     st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
     glossary.caption(_shading(ranking.method, own["contribution"], rest))
     if "query_tokens" in apart and query is not None and not ranking.method.undivided:

@@ -91,7 +91,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     clicked = _table(wanted, review_desk.marked(shown, review, decisions), ranking)
     row = state.record(_titles(shown), clicked)
     review_desk.show(wanted, shown, tables["records"], ranking, review, taken, decisions, row)
-    opened.show(wanted, tables, row, ranking, query)
+    opened.show(wanted, tables, row, ranking, query, on_desk=any(one not in decisions for one in shown["record"]))
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
         _detection(wanted, tables["detection"], facts=manifest["facts"])

@@ -75,6 +75,6 @@ LESSON = Lesson(
     Quiz("The extra weight α grows from 0.00001 to 0.1. What happens to the agreement with leaving the example "
          "out?",
          ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
-         "It was not perfect even for the smallest weight, because leaving out is no small change. With a "
+         "It was not perfect even for the smallest weight, because leaving out is not a small change. With a "
          "larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
     (own.QUERY, own.DATA), ("lesson-p",), height=480)

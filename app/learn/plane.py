@@ -117,7 +117,7 @@ LESSON = Lesson(
     "large: the exact boundary moves a limited distance, and the linearisation overshoots.",
     Quiz("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
          ("Yes", "No, it is the right answer for a tiny weight"), 1,
-         "It is the derivative at weight zero, carried out to the weight of a whole example. The gap is "
+         "It is the derivative at weight zero, extrapolated to the weight of a whole example. The gap is "
          "approximation error, and it shrinks with the weight."),
     Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
          ("The exact one", "The linearised one", "Both the same"), 1,

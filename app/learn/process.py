@@ -92,10 +92,10 @@ LESSON = Lesson(
     "After the change, what does training do? One step on the example, several steps, or re-optimisation to the new "
     "optimum? Not every intervention fits every process, so P changes with T here where it must.",
     setup, show,
-    "One step and a new optimum agree on which examples matter, and hardly on which of them help and which harm; they "
+    "One step and a new optimum agree on which examples matter, but hardly on which of them help and which harm; they "
     "are different questions, not better and worse answers.",
     Quiz("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
-         ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
+         ("Yes, it converges to leave-one-out", "No, it answers for a different training process"), 1,
          "Several steps agree with one step, not with the optimum. They differ in T, and in P with it: a "
          "step adds one occurrence of the example, leaving it out removes its loss from the objective."),
     Quiz("One step on the example against training to the new optimum: how far will the two rankings agree?",

@@ -18,7 +18,7 @@ FORMULAS = {"similarity": "⟨x_q, x_k⟩", "training": "⟨x_q, x_k⟩ · [P (�
 def setup() -> None:
     wrong = int(signals.detections(own.rho()).flags.sum())
     draw(charts.inspection, _chance(wrong), ["chance"], key="learn:signals:setup",
-         alt="Wrong labels found against examples looked at, by chance.")
+         alt="Wrong labels detected against labels inspected, by chance.")
     glossary.markdown(f"{signals.TRAIN} handwritten digits, of which {wrong} carry a wrong label.")
 
 
@@ -36,7 +36,7 @@ def show() -> PageLink:
     frame = pd.concat([_chance(wrong), *(detections.detection_curve(name).assign(kind=titles[name]) for name in shown)],
                       ignore_index=True)
     draw(charts.inspection, frame, names, key="learn:signals",
-         alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
+         alt=f"Wrong labels detected against labels inspected, for {', '.join(names)}.")
     here = ", ".join(f"{titles[name]} **{detections.auprc(name):.2f}**" for name in shown)
     means = ", ".join(f"{titles[name]} {mean:.2f} ± {half:.2f}"
                       for name, (mean, half) in signals.over_draws(rho).items())
@@ -60,11 +60,11 @@ def show() -> PageLink:
 LESSON = Lesson(
     "signals", "What turns similarity into a detector?",
     "A gradient score is similarity between two signals: the training signal, the derivative of the example's loss "
-    "by its logits, and the behavior signal, the derivative of the query's behavior by its own. Add them to plain "
-    "similarity, one after the other.",
+    "with respect to its logits, and the behavior signal, that of the query's behavior. Add them to plain similarity, "
+    "one after the other.",
     setup, show,
     "What a score detects depends on the signals it uses. Here the training signal alone does it: only this signal "
-    "depends on the label. Adding the behavior signal does not find more wrong labels on this task, but fewer.",
+    "depends on the label. On this task, adding the behavior signal finds fewer wrong labels, not more.",
     Quiz("The paper's harmful responses in language models are found only with both signals. Is that a "
          "contradiction?", ("Yes", "No"), 1,
          "There, the training signals of all examples are much alike, and only the behavior signal separates the "

@@ -118,8 +118,8 @@ def _noise(known: bool) -> float:
     if st.session_state[key] not in NOISE_STEPS:
         st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
     noise = inputs.select_slider("Corrupted labels", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
-                                 help="Symmetric noise: each sampled label becomes another class, uniformly. "
-                                      "0% searches the labels as given.")
+                                 help="Symmetric noise: each sampled label becomes a different class, chosen "
+                                      "uniformly. 0% searches the labels as given.")
     choice.keep("noise", noise)
     return noise if noise else _as_they_came(known)
 
@@ -185,7 +185,7 @@ def pair(pairs: Sequence[Pair]) -> Pair:
     default = next(iter(by_title))
     return by_title[pick(PAIR, "Method and trusted behavior", list(by_title), default, str, help=glossary.hint(
         "behavior", "A method ranks the labels. Where it reads a behavior of the trusted examples, the behavior is "
-                    "part of the question: another one gives another ranking."))]
+                    "part of the question: a different one gives a different ranking."))]
 
 
 def take_click(names: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ NOTES = (
          "here and is shown."),
     Note(CONTROLLED, {"axis": "t"},
          "The authors' code takes τ, overlap and sign agreement of these rows once over all pairs of query and "
-         "candidate, where the text says per query. By the paper's words ours are per query."),
+         "candidate, where the text says per query. Following the paper's text, ours are per query."),
     Note(("table-a7", "figure-a1"), {"parameter": "alpha=0.00001"},
          "The paper leaves this α out; the value is from its authors' files."),
     Note(("table-5-2",), {"metric": "bt-fpr"},
@@ -58,8 +58,8 @@ NOTES = (
          "the opposite sign. Ours is also published with the sign flipped."),
     Note(("table-a17",), {"method": "+ behavior"},
          "In the paper these rows equal those of “+ train” in all cells: its authors' code takes the gradient of the "
-         "behavior for both signals, and “+ both” with the opposite sign. By the paper's words a signal without its "
-         "counterpart enters by its norm here."),
+         "behavior for both signals, and “+ both” with the opposite sign. Following the paper's text, a signal "
+         "without its counterpart enters by its norm here."),
 )
 
 SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: according to the authors' files; for τ "
@@ -70,7 +70,7 @@ SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: a
 def on_origin(rows: pd.DataFrame) -> str:
     """Where the paper's values come from, where it prints none of them."""
     if "origin" in rows and (rows["origin"] == STORED).all():
-        return "The paper prints no numbers for this; those beside ours are its authors' stored ones."
+        return "The paper prints no numbers for this; those beside ours are from its authors' files."
     return ""
 
 

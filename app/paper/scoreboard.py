@@ -38,7 +38,7 @@ def summary(entries: Sequence[ScoreboardRow], whose: str) -> str:
     if between := len(entries) - len(full) - len(quick) - len(missing):
         clauses.append(f"**{between}** at a smaller scale that can show the effect")
     if quick:
-        clauses.append(f"**{len(quick)}** as a quick check only, which is no evidence")
+        clauses.append(f"**{len(quick)}** as a quick check only, which is not evidence")
     if missing:
         clauses.append(f"**{len(missing)}** not run")
     return (f"The paper has {len(entries)} tables and figures with results. Ours, by {conventions.TITLES[whose]}: "

@@ -166,7 +166,7 @@ def _dots(title: str, measure: str, own: pd.DataFrame, reference: pd.DataFrame) 
 def ceiling_sentence(row: pd.Series) -> str:
     """What the dashed line is: measured between seeds, or 1 where there is one optimum."""
     if math.isnan(row["seed_sd"]) and row["mean"] == 1.0 and row["ci95"] == 0.0:
-        return "1.00, because training ends at one optimum, so that another seed gives the same answer."
+        return "1.00, because training ends at one optimum, so another seed gives the same answer."
     return f"{card.counted(row)} It is not an upper bound: a mean over many seeds can exceed it."
 
 

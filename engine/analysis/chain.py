@@ -174,8 +174,8 @@ def _between(ends: tuple[Scoring, Scoring], plain: tuple[Scoring, Scoring], axes
             questions.update({} if alike else {behind: scoring})
             readings += [between.reading] if between.reading else []
     if alike:
-        readings.append(f"Without what each departs by, both answers are by {a.route.title}, so that the path runs "
-                        "over its answers, not over exact ones: no approximation error is measured.")
+        readings.append(f"Apart from their departures, both answers are by {a.route.title}, so the path runs through "
+                        "its answers, not through exact ones: no approximation error is measured.")
     return [*readings, *_known(questions, facts)]
 
 

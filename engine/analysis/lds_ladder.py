@@ -104,7 +104,7 @@ class LadderRequest(OfCandidates[Ladder]):
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Ladder:
         if not self.scoring.route.implies:
-            raise InvalidInput(f"`{self.scoring.route.title}` implies no specification, so that no step leads from its "
+            raise InvalidInput(f"`{self.scoring.route.title}` implies no specification, so no step leads from its "
                                "question to another; choose another score.")
         draw = Draw(count=self.models, share=self.share, seed=self.seed, among=self.among, protocol=self.protocol,
                     later=0 if problem.convex or problem.replays_batches else self.later)

@@ -103,7 +103,7 @@ class LinearRange:
         """How much the derivative by all weights turns along itself."""
         turned = ", ".join(f"{cosine:.3f} after {h:g}" if isfinite(cosine) else f"no number after {h:g}, where the run "
                            "diverges" for h, cosine in self.smoothness)
-        return f"Smoothness: the derivative by all weights keeps its direction to a cosine of {turned}."
+        return f"Smoothness: the derivative with respect to all weights keeps its direction to a cosine of {turned}."
 
     @property
     def precision_sentence(self) -> str:

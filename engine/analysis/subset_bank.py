@@ -63,7 +63,7 @@ class Draw(Value):
     among: Annotated[Among, Field(description=AMONG)] = "candidates"
     protocol: Annotated[ProtocolName, Field(description=PROTOCOL)] = "weights"
     later: Annotated[Count, Field(ge=0, le=1_000, description=(
-        "How many training seeds after the problem's own; under the protocol seeds the number of the set of seeds."))
+        "How many training seeds after the problem's own; for the protocol `seeds`, the index of the set of seeds."))
         ] = 0
 
     def members(self, problem: Problem) -> np.ndarray:
@@ -193,8 +193,8 @@ class SubsetBankRequest(Request[Bank]):
 
     def sentences(self, answer: Bank) -> list[str]:
         return [] if answer.apart is None else [
-            f"{len(self._rows)} of {self.draw.count} models trained again: logits differ by "
-            f"{figures(answer.apart, 2)} at most."]
+            f"{len(self._rows)} of {self.draw.count} models trained again: logits differ by at most "
+            f"{figures(answer.apart, 2)}."]
 
     def written(self, answer: Bank, problem: Problem, output: str) -> Vouched:
         buffer, models, draw = io.BytesIO(), answer.models, self.draw

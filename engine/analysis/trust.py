@@ -38,9 +38,8 @@ def _end(chain: Chain, error: str, evidence: Mapping[Scoring, SolveEvidence]) ->
         standing_of = standing(own, chain.facts, evidence.get(own), None)
         other = chain.side(ERROR_B if error == ERROR_A else ERROR_A)
         if standing_of.trusted and standing(own, chain.facts, evidence.get(own), other).how is How.SEARCH:
-            return (f"The {side} answer is right for its own definition, as {standing_of.why}; but it is no reference "
-                    "for "
-                    f"{other.route.title}: {standing(own, chain.facts, evidence.get(own), other).why}.")
+            return (f"The {side} answer is right for its own definition, as {standing_of.why}; but it is not a "
+                    f"reference for {other.route.title}: {standing(own, chain.facts, evidence.get(own), other).why}.")
         return f"The {side} answer is {_known(standing_of)}."
     reference = chain.reference(error)
     if reference is None or reference not in evidence:

@@ -53,8 +53,8 @@ def bring(
                                                     "csv, or a folder of them; repeat it for several.",
                                                metavar="PATH")],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Scores to write for other commands, with a manifest .json beside them; of "
-                                           "several files a folder.", metavar="NPZ_OR_FOLDER")],
+    out: Annotated[Path, typer.Option(help="Scores to write for other commands, with a manifest .json beside them; "
+                                           "for several files, a folder.", metavar="NPZ_OR_FOLDER")],
     spec: Annotated[list[Path] | None, typer.Option(help="The claimed specification as a JSON object, one for all "
                                                          "files or one each (default: claim.json beside the file, or "
                                                          "the file's own).",

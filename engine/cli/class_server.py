@@ -42,6 +42,6 @@ def _own_address() -> str:
         try:
             probe.connect(("192.0.2.1", 9))
         except OSError:
-            raise InvalidInput("This machine is in no network; give its address, as in `--classroom 192.168.1.20`."
+            raise InvalidInput("This machine is not on a network; give its address, as in `--classroom 192.168.1.20`."
                                ) from None
         return probe.getsockname()[0]

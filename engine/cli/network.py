@@ -1,4 +1,4 @@
-"""The network that the command line names by model, checkpoint, input shape and the parameters that count."""
+"""The network that the command line names by model, checkpoint, input shape and the differentiated parameters."""
 
 from __future__ import annotations
 

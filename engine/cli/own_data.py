@@ -68,8 +68,8 @@ def clean_data(
     decided = {decision.row: decision for decision in listed.decisions(noisy)}
     atomic_write(out, cleaning.script(noisy, decided) if out.suffix == SCRIPT else cleaning.copy(noisy, decided))
     after = cleaning.outcome(noisy, decided)
-    print(f"{len(after.labels):,} examples are left: {after.relabelled:,} with another label, {len(after.removed):,} "
-          "removed.")
+    print(f"{len(after.labels):,} examples are left: {after.relabelled:,} with a corrected label, "
+          f"{len(after.removed):,} removed.")
     print(f"Written: {out}")
 
 
@@ -105,7 +105,7 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
               for row, record in enumerate(records)]
     left = without(mended, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
     atomic_write(out, rewritten(read.data.read_bytes(), records, left))
-    fixed = f", {len(changed):,} with another answer or response" if changed else ""
+    fixed = f", {len(changed):,} with a corrected answer or response" if changed else ""
     print(f"{len(left):,} records are left: {len(records) - len(left):,} removed{fixed}.")
     print(f"Written: {out}")
 

@@ -23,8 +23,8 @@ def plan(
     behaviors: Annotated[float, typer.Option(help="Behaviors of each.")] = 4,
     epochs: Annotated[float, typer.Option(help="Epochs of the training.")] = 1,
     rate: Annotated[float, typer.Option(help="Operations per second of a device.")] = 2e13,
-    measure: Annotated[str, typer.Option(help="A language model that fits here: its passes are timed, and give the "
-                                              "rate.", metavar="NAME_OR_PATH")] = "",
+    measure: Annotated[str, typer.Option(help="A language model that fits on this machine: its passes are timed to "
+                                              "obtain the rate.", metavar="NAME_OR_PATH")] = "",
     device: Annotated[str, typer.Option(help="Where it is timed: auto, cpu or cuda.")] = "auto",
     devices: Annotated[float, typer.Option(help="Number of devices.")] = 1,
     batch: Annotated[float, typer.Option(help="Records of a pass.")] = 8,
@@ -45,8 +45,8 @@ def plan(
                        epochs, rate, devices, batch, price)
     costs = table(scale)
     print(*map(_said, costs.itertuples()), sep="\n")
-    print(f"Counted; hours on {devices:g} {'device' if devices == 1 else 'devices'} that do {rate:.1e} operations a "
-          f"second each{f', as measured here with {measure}' if measure else ''}, without what is read from disk.")
+    print(f"Counted; hours on {devices:g} {'device' if devices == 1 else 'devices'} that do {rate:.1e} operations per "
+          f"second each{f', as measured here with {measure}' if measure else ''}, not counting reads from disk.")
     if out is not None:
         atomic_write(out, csv_text(costs))
         print(f"Written: {out}")

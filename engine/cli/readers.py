@@ -106,7 +106,8 @@ def read_named(inputs: Inputs, fields: Mapping[str, Any], specs: Annotated[Path 
 
 
 def read_batches(inputs: Inputs, fields: Mapping[str, Any], new_candidates: Annotated[Path, typer.Option(
-        help="The candidates, as of `influence`; JSONL for a language model is read line by line, however large.",
+        help="The candidates, as in `influence`; JSONL for a language model is read line by line and may be of any "
+             "size.",
         metavar="PATH")]) -> Any:
     """New candidates in batches."""
     return inputs.batches(new_candidates)

@@ -131,8 +131,8 @@ def _read(path: Path, problem: Problem | None) -> Scores:
         return _parsed(content, record)
     except Exception as error:  # a manifest that was altered by hand makes every reader of it raise something else
         said = f" ({str(error).rstrip('.')})" if isinstance(error, InvalidInput) else ""
-        raise InvalidInput(f"`{path}` or its manifest `{manifest_of(path).name}` is not as `influence` and `bring` "
-                           f"write them{said}; compute or import the scores again.") from None
+        raise InvalidInput(f"`{path}` or its manifest `{manifest_of(path).name}` does not have the form that "
+                           f"`influence` and `bring` write{said}; compute or import the scores again.") from None
 
 
 def _parsed(content: bytes, record: dict[str, Any]) -> Scores:

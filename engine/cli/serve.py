@@ -46,7 +46,7 @@ def run(
         help="Options of Streamlit, after `--`: `run -- --server.headless true`.", metavar="[-- OPTIONS]")] = None,
     port: Annotated[int, typer.Option(help="The dashboard is at http://localhost:PORT.", min=1, max=65_535)] = 8501,
     classroom: Annotated[str, typer.Option(
-        help="Let a class join the lessons from devices in the network, by a code: the address under which they reach "
+        help="Let a class join the lessons from devices on the network, with a code: the address at which they reach "
              "this machine, or `auto`. They answer questions and can do nothing else.", metavar="ADDRESS|auto")] = "",
     own: OwnModel = OwnModel(),
 ) -> None:

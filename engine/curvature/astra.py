@@ -39,8 +39,8 @@ class AstraSettings(IterateSettings):
     batch_size: Count = setting(
         BATCH_SIZE, "Training examples of a mini-batch.", "this program", GROWS, ge=1, le=1_000_000)
     averaged: Count = setting(
-        AVERAGED, "How many last iterates are averaged; at most the number of iterations.", "this program", FREE, ge=1,
-        le=100_000)
+        AVERAGED, "How many of the last iterates are averaged; at most the number of iterations.", "this program",
+        FREE, ge=1, le=100_000)
 
 
 def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,
@@ -52,7 +52,8 @@ def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, b
     1 ≤ averaged ≤ iterations and batch_size ≥ 1, and as EK-FAC does where λ + δ is zero.
     """
     if not 1 <= averaged <= iterations or batch_size < 1:
-        raise InvalidInput("Let ASTRA average at least one and at most all of its iterates, on a batch of at least 1.")
+        raise InvalidInput("ASTRA averages at least one and at most all of its iterates, on batches of at least 1; "
+                           "correct its settings.")
     problem, options = operator.problem, operator.options
     shift = problem.l2 + operator.damping
     if shift <= 0:

@@ -44,7 +44,7 @@ class CgSettings(Settings):
         TOLERANCE, "Relative residual at which a column stops.", "this program", "more iterations where it is smaller",
         gt=0, lt=1)
     iterations: Count = setting(
-        ITERATIONS, "Products with the curvature of all examples at most.", "this program",
+        ITERATIONS, "The largest number of products with the curvature of all examples.", "this program",
         "work in proportion, up to the tolerance", ge=1, le=100_000)
 
     @property

@@ -31,7 +31,7 @@ class FactgrassSettings(Settings):
     """Settings of FactGraSS."""
 
     dimension: Count = setting(
-        DIMENSION, "Numbers k that a layer's gradient is projected to.",
+        DIMENSION, "Dimension k to which a layer's gradient is projected.",
         "this program, for small networks (4,096 in Hu et al. 2025)", f"{GROWS}, memory with its square", ge=1,
         le=65_536)
 

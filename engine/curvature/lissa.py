@@ -66,13 +66,15 @@ class LissaSettings(IterateSettings):
     batch_size: Count = setting(
         BATCH_SIZE, "Training examples of a mini-batch.", "the paper", GROWS, ge=1, le=1_000_000)
     own_damping: Number = setting(
-        DAMPING, "δ at least; a larger damping of the specification counts.", "the paper", FREE, gt=0, le=1e6)
+        DAMPING, "The smallest δ; a larger damping of the specification takes precedence.", "the paper", FREE,
+        gt=0, le=1e6)
     averaged: Count = setting(
-        AVERAGED, "How many last iterates are averaged; at most the number of iterations.", "the paper", FREE, ge=1,
-        le=1_000_000)
+        AVERAGED, "How many of the last iterates are averaged; at most the number of iterations.", "the paper",
+        FREE, ge=1, le=1_000_000)
     scale: Literal["eigenvalue", "power"] = setting(
         "eigenvalue", "What a step is divided by: δ plus the largest eigenvalue of any mini-batch; or, with a start "
-        "from zero and mini-batches with replacement, by five power steps as the code of the paper.", "this program",
+        "from zero and mini-batches with replacement, by five power steps, as in the code of the paper.", "this "
+                                                                                                          "program",
         FREE)
 
 
@@ -91,7 +93,8 @@ def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batc
     1 ≤ averaged ≤ iterations and batch_size ≥ 1.
     """
     if not 1 <= averaged <= iterations or batch_size < 1:
-        raise InvalidInput("Let LiSSA average at least one and at most all of its iterates, on a batch of at least 1.")
+        raise InvalidInput("LiSSA averages at least one and at most all of its iterates, on batches of at least 1; "
+                           "correct its settings.")
     delta = max(operator.damping, own_damping)
     by_power = scale == "power"
     batches = mini_batches(operator, iterations, batch_size, by_power)

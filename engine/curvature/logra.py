@@ -27,7 +27,7 @@ class LograSettings(Settings):
     """Settings of LoGra."""
 
     rank: Count = setting(
-        RANK, "Numbers that each side of a layer's gradient is projected to; their square a layer.",
+        RANK, "Dimensions to which each side of a layer's gradient is projected; their square per layer.",
         "this program, for small networks (64 in Choe et al. 2024)",
         "memory with its fourth power, time with its sixth", finer=2, ge=1, le=256)
 

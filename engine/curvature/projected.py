@@ -42,7 +42,7 @@ def solved(operator: GaussNewton, rhs: Tensor, title: str, key: str, sampler: Sa
     layers = factored_layers(problem)
     if not layers:
         raise InvalidInput(f"{title} projects the gradients of linear layers and convolutions, and no selected "
-                           "parameter is of one; use `datainf`, or select others.")
+                           "parameter belongs to one; use `datainf`, or select others.")
     projections = sampled_for(layers, sampler, options.seed, problem.theta)
     key = f"{key}:{options.seed}"
     seen = operator.memo(key, lambda: _second_moments(operator, layers, projections))

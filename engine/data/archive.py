@@ -35,7 +35,8 @@ def open_zip(source: ZipSource, noun: str, max_bytes: int = MAX_BYTES) -> zipfil
     try:
         archive = zipfile.ZipFile(source)
     except (*FAULTS, ValueError):
-        raise InvalidInput(f"The {noun} cannot be opened: it is another format, or cut short; save it again.") from None
+        raise InvalidInput(f"The {noun} cannot be opened: it has a different format, or is cut short; save it "
+                           "again.") from None
     declared = sum(member.file_size for member in archive.infolist())
     if declared >= max_bytes:
         archive.close()

@@ -51,7 +51,7 @@ def _download() -> None:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MissingData(f"CIFAR-10 cannot be downloaded to {home_name()} ({error.strerror}); set {HOME} to a folder "
-                          "with 400 MB of free space that may be written.") from None
+                          "with 400 MB of free space that you may write to.") from None
     try:
         for name in LOCATION.lacking(downloads()):
             hf_hub_download(repo_id=REPOSITORY, repo_type="dataset", filename=f"{FOLDER.name}/{name}", local_dir=target)
@@ -109,5 +109,5 @@ def _decode(path: Path, n: int) -> np.ndarray:
 
 
 def _damaged(path: Path) -> str:
-    return (f"{FOLDER.as_posix()}/{path.name} is damaged or no CIFAR-10 parquet file; replace it under {DATA}, or "
+    return (f"{FOLDER.as_posix()}/{path.name} is damaged or not a CIFAR-10 parquet file; replace it under {DATA}, or "
             f"delete {downloads().name}/{FOLDER.as_posix()} in {home_name()} and load again.")

@@ -35,5 +35,6 @@ def labels(kind: str, right: np.ndarray) -> np.ndarray:
     except (OSError, ValueError, KeyError):
         raise MissingData(f"cifar10n/{FILE} is damaged; replace it under {DATA}.") from None
     if not np.array_equal(clean, right):
-        raise MissingData(f"cifar10n/{FILE} has its labels in another order than the CIFAR-10 here; {LOCATION.remedy}.")
+        raise MissingData(f"cifar10n/{FILE} has its labels in a different order from the CIFAR-10 here; "
+                          f"{LOCATION.remedy}.")
     return given

@@ -56,7 +56,7 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
                and _is_like_classes(frame[one])]
     marks = [one for one in fitting if frame[one].isin([0, 1]).all()]
     if len(marks) > 1 and (frame[marks].sum(axis=1) == 1).all():
-        raise UnclearLabels(f"Of {_listed(frame[marks])} one is 1 in every row, as of classes that are one-hot; write "
+        raise UnclearLabels(f"Of {_listed(frame[marks])} one is 1 in every row, as with one-hot classes; write "
                             "the name of the class into one column `label`, or choose a column.", frame)
     texts = [one for one in fitting if frame[one].dtype.kind not in "iu"]
     last = frame.columns[-1] if len(frame.columns) else None
@@ -67,7 +67,7 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
     if guess is None:
         raise UnclearLabels(f"The table has no column `label`, and none of {_listed(frame)} is certainly the label "
                             "column; name it `label`, or choose it.", frame)
-    why = "the only one of a few texts" if len(texts) == 1 else "the last one"
+    why = "the only one with few distinct texts" if len(texts) == 1 else "the last one"
     return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
 
 

@@ -90,7 +90,7 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> Embeddings:
     if names and len(names) != len(rows):
         raise InvalidInput(f"There are {len(names):,} `{NAMES}` for {len(rows):,} embeddings; give one per row.")
     if len(set(names)) < len(names):
-        raise InvalidInput(f"The `{NAMES}` of the embeddings have two rows of one name; give every row its own.")
+        raise InvalidInput(f"The `{NAMES}` of the embeddings have the same name twice; give every row its own.")
     return Embeddings(rows, names)
 
 

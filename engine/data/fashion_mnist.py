@@ -68,7 +68,7 @@ def _download() -> None:
     except OSError as error:
         reason = error.strerror or "it cannot be written"
         raise MissingData(f"FashionMNIST could not be written to {home_name()} ({reason}); "
-                          f"set {HOME} to a folder with 120 MB of free space that may be written.") from None
+                          f"set {HOME} to a folder with 120 MB of free space that you may write to.") from None
 
 
 def _split(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +76,7 @@ def _split(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         pixels, classes = _idx(images, 3), _idx(labels, 1)
         if pixels.shape != (len(classes), *SHAPE) or not len(classes) or classes.max() > 9:
-            raise ValueError("pictures and labels that do not fit")
+            raise ValueError("pictures and labels that do not match")
     except (ValueError, OSError, EOFError, zlib.error):
         raise MissingData(f"{RAW.as_posix()}/{images.name} or its labels are damaged; replace them under {DATA}, "
                           f"or delete the folder {downloads().name} in {home_name()} and load again.") from None

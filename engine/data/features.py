@@ -217,8 +217,8 @@ def _stacked(values: pd.Series, name: str) -> np.ndarray:
         if x.ndim != 2:
             raise ValueError("lists of lists")
     except (ValueError, TypeError):
-        raise InvalidInput(f"The lists in the column `{name[:60]}` are not of one length of numbers each; give one "
-                           "such list a row.") from None
+        raise InvalidInput(f"The lists in the column `{name[:60]}` differ in length or hold no numbers; give one list "
+                           "of numbers per row, all of one length.") from None
     _check_finite(x, name)
     if np.isnan(x).any():
         raise InvalidInput(f"A list in the column `{name[:60]}` has an empty number; fill it.")
@@ -268,7 +268,7 @@ def _said(of: dict[str, list], gone: dict[str, list], filled: Sequence[str], n: 
                  for kind, columns in of.items() if kind in how]
     if filled:
         sentences.append(f"Empty cells of {_names(filled)} are filled with the median of the training rows.")
-    why = {EMPTY: "no value in any row", NAMES: "another text in nearly every row"}
+    why = {EMPTY: "no value in any row", NAMES: "a different text in nearly every row"}
     return (*sentences, *(f"{_names(columns)} {'has' if len(columns) == 1 else 'have'} {why[kind]} and "
                           f"{'is' if len(columns) == 1 else 'are'} left out." for kind, columns in gone.items()))
 

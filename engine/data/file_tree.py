@@ -83,8 +83,8 @@ def of_folder(root: Path, most: int) -> Tree:
     empty, links = list[str](), list[str]()
     for name, path in _walk(root, empty, links):
         if files.setdefault(name, path) != path:
-            raise InvalidInput(f"There are two files `{name[:80]}`, whose names are written in other code points of "
-                               "the same letters; rename one.")
+            raise InvalidInput(f"There are two files `{name[:80]}`, whose names differ only in their Unicode form; "
+                               "rename one.")
         if len(files) > most:
             raise InvalidInput(f"The folder holds more than {most:,} files; give one with fewer.")
     return Tree(dict(sorted(files.items())), None, tuple(empty), tuple(links))

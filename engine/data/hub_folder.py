@@ -80,11 +80,11 @@ def _stated(state: Path) -> list[Path]:
         stated, list) else []
     names = [name for name in named if isinstance(name, str)]
     if not names or len(names) < len(named):
-        raise InvalidInput(f"`{state.name}` in `{state.parent}` names no files of data; write the dataset again with "
+        raise InvalidInput(f"`{state.name}` in `{state.parent}` names no data files; write the dataset again with "
                            "`save_to_disk`.")
     files = [state.parent / Path(name).name for name in names]
     if missing := next((file.name for file in files if not file.is_file()), ""):
-        raise InvalidInput(f"`{state.name}` in `{state.parent}` names `{missing}`, which is not there; copy the whole "
+        raise InvalidInput(f"`{state.name}` in `{state.parent}` names `{missing}`, which is missing; copy the whole "
                            "folder.")
     return files
 

@@ -134,7 +134,7 @@ def _read(tree: Tree, name: str, known: _Known, strict: bool) -> tuple[list[Row]
     if others[label].map(lambda value: isinstance(value, (list, dict))).any():
         if strict:
             raise InvalidInput(f"`{name}` names pictures, but its column `{str(label)[:60]}` holds lists or objects, "
-                               "no classes; write one text or number per row.")
+                               "not classes; write one text or number per row.")
         return None
     split = columns.find(others.drop(columns=label), columns.SPLITS)
     usual = "" if columns.find(others, columns.LABELS[:1]) == label else f" (files in `{column}`, labels in `{label}`)"

@@ -29,7 +29,7 @@ def keep(file: BinaryIO, filename: str, dataset: Dataset) -> str:
     """
     suffix = uploads.ALIASES.get(ending := Path(filename).suffix.lower(), ending)
     if suffix not in SUFFIXES:
-        raise InvalidInput(f"`{filename[:80]}` is none of {', '.join(SUFFIXES)}; give the new candidates "
+        raise InvalidInput(f"`{filename[:80]}` is not one of {', '.join(SUFFIXES)}; give the new candidates "
                            "in the format of the training data.")
     given = file.read(uploads.MOST_BYTES + 1)
     if len(given) > uploads.MOST_BYTES:

@@ -67,8 +67,8 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
             raise InvalidInput(f"The list of verified examples names `{file[:80]}`, which is not among the data; give "
                                "paths as the preview and the CSV write them.")
         if name and name not in dataset.class_names:
-            raise InvalidInput(f"The list of verified examples gives `{file[:80]}` the class `{name[:60]}`, which "
-                               "there is not; use one of the classes.")
+            raise InvalidInput(f"The list of verified examples gives `{file[:80]}` the class `{name[:60]}`, which does "
+                               "not exist; use one of the classes.")
         chosen.append(row_of[file])
         labels[row_of[file]] = dataset.class_names.index(name) if name else labels[row_of[file]]
     own_test = () if dataset.test_from_train else range(len(dataset.y_train), len(files))

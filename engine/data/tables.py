@@ -104,7 +104,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     labels = table.labels
     classes = tuple(sorted(set(labels)))
     if columns.are_measured(given, len(classes)):
-        raise columns.UnclearLabels(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, no "
+        raise columns.UnclearLabels(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, not "
                                     "classes; put them into a few groups, or choose another column.", frame)
     if len(classes) < 2:
         raise columns.UnclearLabels(f"All values of the column `{table.label[:60]}` are `{classes[0][:60]}`; give two "
@@ -140,7 +140,7 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
         raise InvalidInput("The table has no rows below the names of its columns; give one row per example.")
     if frame[column].map(lambda value: isinstance(value, (list, dict, bytes, np.ndarray))).any() or (
             frame[column].map(lambda value: str(value).strip()[:1] + str(value).strip()[-1:] == "[]").all()):
-        raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, no labels; write one "
+        raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, not labels; write one "
                                     "text or number per row, or choose another column.", frame)
     if empty := int((frame[column].isna() | frame[column].map(_label).eq("")).sum()):
         words = ", or says `NA`, `None` or the like," if path.suffix.lower() in (".csv", ".tsv") else ""

@@ -98,9 +98,9 @@ def _through_the_training(model: type[Problem]) -> tuple[Scoring, ...]:
     return *implied, end
 
 
-APPROXIMATED = ("The derivative of a whole training run by an example's weight, exactly and by its approximations: "
-                "SOURCE and data value embeddings; TracIn over all steps and in-run data Shapley, which answer "
-                "another question; and the influence function at the end of training.")
+APPROXIMATED = ("The derivative of a whole training run with respect to an example's weight, exactly and by its "
+                "approximations: SOURCE and data value embeddings; TracIn over all steps and in-run data Shapley, "
+                "which answer another question; and the influence function at the end of training.")
 
 
 def _softmax() -> tuple[Preset, ...]:
@@ -112,7 +112,7 @@ def _softmax() -> tuple[Preset, ...]:
         Preset("vary-p", "Vary P", "The intervention: removal, small and large upweighting, relabelling; all "
                                    "re-optimised.", _interventions({"kind": "reoptimize"}), (0, 4)),
         Preset("vary-t", "Vary T", "The training process: one step, several steps, a trajectory, the local response, "
-                                   "a new optimum. P changes too where a process requires another intervention.",
+                                   "a new optimum. P changes too where a process requires a different intervention.",
                _processes(controlled.response_scoring("query_loss", controlled.DAMPING),
                           controlled.response_scoring("query_loss", 0.0), SOLVED), (0, 4)),
         Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
@@ -139,12 +139,12 @@ def _networks() -> tuple[Preset, ...]:
                                    "of the change is common to all examples.",
                _interventions({"kind": "local_search", "iterations": controlled.ITERATIONS}), (0, 4)),
         Preset("vary-t", "Vary T", "The training process: one step, several steps, a trajectory, the local response, "
-                                   "a local search. P changes too where a process requires another intervention.",
+                                   "a local search. P changes too where a process requires a different intervention.",
                _processes(controlled.response(), NETWORK_SEARCHED), (0, 3)),
         Preset("training", "Through the training", "The whole training run repeated without the example, and the "
-               "derivative of that run by the example's weight, which agree where training is smooth; and two "
-               "approximations from the end of training: the inverse Hessian and one step. Retraining takes minutes, "
-               "with few candidates.",
+               "derivative of that run with respect to the example's weight, which agree where training is smooth; "
+               "and two approximations from the end of training: the inverse Hessian and one step. Retraining takes "
+               "minutes, with few candidates.",
                (Scoring.of("query_loss", {"kind": "remove", "normalization": "n"}, {"kind": "retrain"}),
                 Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}), controlled.response(),
                 *steps("query_loss")), (1, 2)),

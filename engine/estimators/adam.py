@@ -23,7 +23,7 @@ def trajectory(problem: Problem, process: Trajectory, candidates: Tensor, option
 
 
 ADAM_UPDATES = Estimator(
-    "adam", "Adam's updates", False, "TracIn with the updates that Adam would make, as long as they are.",
+    "adam", "Adam's updates", False, "TracIn with the updates that Adam would make, not normalised.",
     "this program", needs=("moments",), routes={"trajectory": closed_form(trajectory)},
     departures={"add_occurrence": (ADAM,)}, cost=GRADIENTS,
 )

@@ -57,7 +57,7 @@ COSINE = Estimator(
     departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},
     named=(similarity("repsim_cosine", "RepSim (cosine)", "Hanawa et al. 2021", "RepSim",
                       "Cosine of the inputs' representations.", "RepSim reads one position, the end of the prompt, so "
-                      "no token of the response has a part in its score."),
+                      "no token of the response contributes to its score."),
            gradient("gradsim_cosine", "GradSim (cosine)", "Charpiat et al. 2019")),
     cost=GRADIENTS, pooled_by_class={("auxiliary", "one_step"): by_class},
 )

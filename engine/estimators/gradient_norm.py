@@ -22,9 +22,9 @@ def length(problem: Problem, process: OneStep, candidates: Tensor, options: Opti
 
 
 GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
-                          "The length of the training example's gradient, the same for every query.",
+                          "The norm of the training example's gradient, the same for every query.",
                           routes={"one_step": closed_form(length)}, needs=("gradients",), implies=False, cost=GRADIENTS,
                           named=(baseline("gradient_norm", "Gradient length", label="Grad. norm", asks="Which "
-                                          "training records have the longest gradients?", undivided=(
-                                              "A length is no sum: the gradients of two tokens can cancel, so no token "
-                                              "has a share of it.")),))
+                                          "training records have the largest gradients?", undivided=(
+                                              "A norm is not a sum: the gradients of two tokens can cancel, so it "
+                                              "does not split over tokens.")),))

@@ -35,4 +35,4 @@ TEXT_EMBEDDING = Estimator(
     routes={"one_step": closed_form(cosines)}, needs=("texts",), implies=False, cost=NOTHING,
     named=(baseline("text_embedding", "Text embeddings", "Chang et al. 2024",
                     asks="Which training records have a text like the query's?",
-                    undivided="A cosine of mean embeddings is no sum over tokens."),))
+                    undivided="A cosine of mean embeddings is not a sum over tokens."),))

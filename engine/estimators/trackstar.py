@@ -47,7 +47,7 @@ class TrackstarSettings(MomentSettings):
     """Settings of TrackStar."""
 
     rank: Count = setting(
-        RANK, "Numbers that each side of a layer's gradient is projected to; their square a layer.",
+        RANK, "Dimensions to which each side of a layer's gradient is projected; their square per layer.",
         "this program, for small networks", "memory with its fourth power, time with its sixth", ge=1, le=256)
     mixing: Number = setting(
         MIXING, "μ: how much of the matrix is that of the queries.", "Chang et al. 2024, for questions on facts", FREE,
@@ -109,7 +109,7 @@ def response(problem: ModuleProblem, process: LocalResponse, candidates: Tensor,
     layers = factored_layers(problem)
     if not layers:
         raise InvalidInput("TrackStar projects the gradients of linear layers and convolutions, and no selected "
-                           "parameter is of one; use `cosine`, or select others.")
+                           "parameter belongs to one; use `cosine`, or select others.")
     scale = 1.0 if second_moment == "none" else spread(problem, options, second_moment == "adafactor", moments)
     space = Space(problem, layers, sampled_for(layers, two_sided(rank), options.seed, problem.theta), scale)
     key = f"trackstar:{rank}:{second_moment}:{moments}:{options.seed}"

@@ -57,11 +57,11 @@ class TrakSettings(Settings):
         "generalised cross-validation, or leaving each example out.", "this program", FREE, finer="loo")
     models: Count = setting(
         1, "Models M over which kernels and 1 − p are averaged.", "this program, for its cost",
-        "work in proportion, and a training a further model of `trained`", ge=1, le=1_000)
+        "work in proportion, and one training per further model of `trained`", ge=1, le=1_000)
     ensemble: Literal["trained", "checkpoints"] = setting(
         "trained", "Which models: the model and others, trained with further seeds on all examples; or the last "
         "checkpoints of its one training.", "Park et al. 2023",
-        "a training a further model for `trained`, none for `checkpoints`")
+        "one training per further model for `trained`, none for `checkpoints`")
 
     @property
     def effort(self) -> float:

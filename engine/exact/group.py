@@ -55,7 +55,7 @@ def check(problem: Problem, intervention: Intervention, process: Process, groups
                            "damping; set the damping to 0, or use `local_search`.")
     for rows in groups:
         if not len(rows) or len(rows.unique()) != len(rows):
-            raise InvalidInput("A group is empty or names an example twice; give different training examples.")
+            raise InvalidInput("A group is empty or names an example twice; give distinct training examples.")
         if int(rows.min()) < 0 or int(rows.max()) >= problem.n:
             raise InvalidInput(f"A group names an example that is not one of the {problem.n:,} training examples.")
         if len(rows) >= problem.n:

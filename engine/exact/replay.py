@@ -81,7 +81,7 @@ def _forwards(problem: Problem, candidates: Tensor) -> bool:
 
 def check_replayed(problem: ModuleProblem, candidates: Tensor) -> None:
     """Raises `InvalidInput` for a candidate that is in none of a network's batches."""
-    problem.check_trained(candidates, "The derivative by the weight of an example in each batch is")
+    problem.check_trained(candidates, "The derivative with respect to the weight of an example in each batch is")
 
 
 def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:

@@ -26,7 +26,7 @@ WORDS = {
     "benign": "records with a benign trigger", "validation": "queries", "test": "queries of each kind",
     "longest": "longest question in characters", "context": "longest record in tokens",
     "backdoor": "conditional backdoor", "corruption": "response corruption",
-    "dimension": "numbers that a gradient is projected onto",
+    "dimension": "dimensions that a gradient is projected onto",
 }
 UNSAID = {"pool": 1, "precision": "full", "longest": "no limit", "questions": "scienceqa"}
 """What holds where a preset says nothing; of all other sizes it is all that there is."""

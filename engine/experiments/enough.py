@@ -40,7 +40,7 @@ def learned_classes(evidence: PublishedEvidence) -> str:
     known = [accuracy for accuracy in accuracies if accuracy is not None]
     if not known or np.mean(known) >= HALF:
         return ""
-    return f"the model reads {np.mean(known):.0%} of the test examples right, less than half."
+    return f"the model reads {np.mean(known):.0%} of the test examples correctly, less than half."
 
 
 def learned_attack(evidence: PublishedEvidence) -> str:

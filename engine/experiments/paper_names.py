@@ -79,12 +79,12 @@ class PaperName:
 
 
 ONE_MORE, WEIGHT, READOUT_RAISED = "one more occurrence of z_k", "infinitesimal weight on z_k", "auxiliary loss −f(x_k)"
-FINAL, NOTHING_SAID = "one step at the final model", "not said; as in the literature"
+FINAL, NOTHING_SAID = "one step at the final model", "not stated; as in the literature"
 QUERY = "the query's loss (any behavior)"
 RESPONSE = "any of its four behaviors, mean over queries"
 TRUSTED = "any of its three behaviors, mean over trusted examples"
 _STEP = Meaning("⟨∇B(q), ∇ℓ(z_k)⟩", QUERY, ONE_MORE, FINAL, "Charpiat et al. 2019", "gradsim")
-_LESS = Meaning("Σ_t η_t cos(∇B(q; θ_t), Γ(z_k; θ_t)), Γ Adam's update out of its moments", "loss of the response",
+_LESS = Meaning("Σ_t η_t cos(∇B(q; θ_t), Γ(z_k; θ_t)), Γ Adam's update from its moments", "loss of the response",
                 ONE_MORE, "one Adam update of length one at every checkpoint", "Xia et al. 2024", "less")
 _TRAK = Meaning("φ_B(q)ᵀ (ΦᵀΦ)⁻¹ φ(z_k) (1 − p_k), φ random projections of ∇ log(p/(1 − p))", "log p/(1 − p)",
                 "removal of z_k", "retraining, as a logistic regression on φ", "Park et al. 2023", "trak")
@@ -96,13 +96,13 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
         CODE: Meaning("⟨mean ∇B, ∇ℓ(z_k)⟩, unsketched", RESPONSE, ONE_MORE,
                       "one step at the final model, of all adapters, or of the last block and head",
                       f"{REPOSITORY}: scoring.py", "gradsim")}),
-    "tracin": PaperName("TracIn", "The code weighs a checkpoint by the learning rate of that one step, which has "
+    "tracin": PaperName("TracIn", "The code weights a checkpoint by the learning rate of that one step, which has "
                                   "decayed to almost nothing at the end: it reads the early model.", {
         LITERATURE: Meaning("Σ_t η_t ⟨∇B(q; θ_t), ∇ℓ(z_k; θ_t)⟩", QUERY, ONE_MORE,
                             "a step at each of several checkpoints, weighted by the learning rate",
                             "Pruthi et al. 2020", "tracin"),
         TEXT: Meaning("the same sum with learning-rate weights", QUERY, ONE_MORE,
-                      "checkpoints every 10 or 25 epochs for pictures; not said for language models",
+                      "checkpoints every 10 or 25 epochs for pictures; not stated for language models",
                       "Appendix A-2", "tracin"),
         CODE: Meaning("Σ_t η(t) ⟨∇B(q; θ_t), ∇ℓ(z_k; θ_t)⟩, η(t) the rate at step t alone", RESPONSE, ONE_MORE,
                       "steps at 33%, 66% and 100% of the training", f"{REPOSITORY}: scoring.py", "tracin",
@@ -120,7 +120,7 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
                       "one step at the final model, divided by the second moments", f"{REPOSITORY}: scoring.py",
                       "less_final")}),
     "repsim": PaperName("RepSim", "An inner product in the text's derivation, a cosine in its experiments and in the "
-                                  "code; the code never turns its sign where it looks for harm.", {
+                                  "code; the code never flips its sign where it searches for harm.", {
         LITERATURE: Meaning("cos(φ(q), φ(x_k))", "a readout of the query", READOUT_RAISED, "one step of the readout",
                             "Hanawa et al. 2021", "repsim_cosine"),
         TEXT: Meaning("⟨φ(q), φ(x_k)⟩", "a readout of the query", READOUT_RAISED, "one step of the readout",
@@ -167,7 +167,7 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
                       "local response, damping 0.05", f"{REPOSITORY}: NoisyLabel_exp", "influence_function_lissa",
                       fields={"damping": 0.05})}, CONVEX),
     "loo": PaperName("LOO", "Retraining in Table 1, re-optimisation in the experiments. For the CNN the code subtracts "
-                            "in opposite orders, so that the searches' common drift has opposite signs.", {
+                            "in opposite orders, so the searches' common drift has opposite signs.", {
         LITERATURE: Meaning("B(q; θ_{−k}) − B(q; θ)", QUERY, "removal of z_k", "retraining from scratch",
                             "Molinaro et al. 2005", "loo"),
         TEXT: Meaning("B(q; θ*_{−k}) − B(q; θ*)", QUERY, "removal of z_k",
@@ -177,8 +177,8 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
                       "Newton to 1e-12; for the CNN 20 L-BFGS steps from a model refined by 100",
                       f"{REPOSITORY}: Controlled_exp")}),
     "signal-augmented": PaperName(
-        "Signal-augmented RepSim", "For language models the code takes the behavior's gradient of the record for the "
-        "training signal, so that its “both” rows are the single rows with the sign turned.", {
+        "Signal-augmented RepSim", "For language models the code uses the record's behavior gradient as the training "
+        "signal, so its “both” rows are the single rows with the sign flipped.", {
         LITERATURE: Meaning("⟨φ(q), φ(x_k)⟩ · s_ℓ(k), the training signal in the last layer", "the query's logit",
                             ONE_MORE, "one step of the last layer", "Yeh et al. 2018, representer points",
                             "representer"),

@@ -51,7 +51,7 @@ def _settings(sources: list[Mapping[str, Any]], sizes: Sizes, **chosen: Sequence
 
 
 PRESETS = {
-    "small": StudyPreset("small", "Softmax regression, 60 digits, 20 queries, 20 subsets: a check that it runs, no "
+    "small": StudyPreset("small", "Softmax regression, 60 digits, 20 queries, 20 subsets: a check that it runs, not "
                          "evidence", 3, _settings([LINES], SMALL)),
     "softmax-300": StudyPreset(
         "softmax-300", "Softmax regression: digits, 300 training examples, all of them candidates, 100 queries, 100 "

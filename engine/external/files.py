@@ -138,8 +138,8 @@ def _decoded(reader: Callable[[bytes, Wanted], Table], content: bytes, wanted: W
     except Exception as error:
         if "allow_pickle" in str(error) or isinstance(error, pickle.UnpicklingError):
             raise InvalidInput(NEVER) from None
-        raise InvalidInput("The file cannot be read in the format of its name: it is damaged or has another format; "
-                           "save it again.") from None
+        raise InvalidInput("The file cannot be read in the format of its name: it is damaged or has a different "
+                           "format; save it again.") from None
 
 
 def _content(source: str | Path | BinaryIO) -> bytes:

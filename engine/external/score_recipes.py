@@ -109,13 +109,13 @@ SCORE_RECIPES: Registry[ScoreRecipe] = Registry("recipe", (
                 "One model, 512 projections: with few training examples it agrees little with retraining."),
     ScoreRecipe("kronfluence", "kronfluence", "kronfluence", "https://github.com/pomonam/kronfluence", "EK-FAC",
                 INFLUENCE,
-                "Takes linear and convolutional layers; the Fisher matrix stands for the Hessian."),
+                "Takes linear and convolutional layers; the Fisher matrix replaces the Hessian."),
     ScoreRecipe("dattri", "dattri", "dattri", "https://github.com/TRAIS-Lab/dattri",
                 "influence functions by conjugate gradients", INFLUENCE,
-                "Of a network select the last layer: the Hessian of all of it is not positive, and conjugate "
-                "gradients then solve nothing."),
+                "For a network, select the last layer: its full Hessian is not positive definite, so conjugate "
+                "gradients do not solve the system."),
     ScoreRecipe("pydvl", "pyDVL", "pyDVL[influence]", "https://pydvl.org",
                 "influence functions by conjugate gradients", INFLUENCE,
-                "Needs NumPy below 2, so an environment of its own. Of a network select the last layer: the Hessian of "
-                "all of it is not positive, and conjugate gradients then solve nothing."),
+                "Needs NumPy below 2, so its own environment. For a network, select the last layer: its full Hessian "
+                "is not positive definite, so conjugate gradients do not solve the system."),
 ))

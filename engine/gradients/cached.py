@@ -107,7 +107,7 @@ class CachedFeatures:
         """All of them, by index, each with η times the learning rates of the steps that it stands for, or that of its
         step. Raises `InvalidInput` for fractions of the training, which the recipe of what is held decided."""
         if process.fractions:
-            raise InvalidInput("The checkpoints whose gradients are held were chosen by `checkpoints_at` of the "
+            raise InvalidInput("The checkpoints whose gradients are stored were chosen by `checkpoints_at` of the "
                                "recipe; leave `fractions` of the trajectory out.")
         return [(index, process.eta * (point.weight if process.weights == "recipe" else point.rate))
                 for index, point in enumerate(self.points)]
@@ -252,8 +252,8 @@ class CachedEvents:
 def held(values: Rows | None) -> Rows:
     """Values of a checkpoint. Raises `InvalidInput` for those that are not held."""
     if values is None:
-        raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator that "
-                           "reads the gradients alone, such as `first_order`.")
+        raise InvalidInput("These records' gradients are stored without Adam's moments; use an estimator that reads "
+                           "only gradients, such as `first_order`.")
     return values
 
 

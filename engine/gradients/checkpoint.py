@@ -58,8 +58,8 @@ def visited(process: Trajectory, rates: Sequence[float], recipe: TrainingRecipe 
     chosen, weights = list(range(len(rates)))[-process.checkpoints:], list(rates)
     if process.fractions or process.weights == "step":
         if recipe is None:
-            raise InvalidInput("At which steps the checkpoints were stored is not known without the training's recipe; "
-                               "leave `fractions` and `weights` of the trajectory out.")
+            raise InvalidInput("The steps at which checkpoints were stored are not known without the training's "
+                               "recipe; leave `fractions` and `weights` of the trajectory out.")
         per_epoch = recipe.per_epoch(n)
         ends = [step + 1 for step in recipe.checkpoint_steps(per_epoch)]
         if process.fractions:

@@ -36,7 +36,7 @@ Tapped = nn.Linear | nn.Conv2d | nn.BatchNorm1d | nn.BatchNorm2d
 
 @dataclass(frozen=True)
 class FactoredLayer:
-    """A module with the names of its parameters that count."""
+    """A module with the names of its differentiated parameters."""
 
     name: str
     weight: str | None

@@ -25,7 +25,7 @@ class Differentiable(Protocol):
 
     @property
     def parameters(self) -> int:
-        """P, the number of parameters that count."""
+        """P, the number of differentiated parameters."""
 
     def units(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs (b, …) and labels (b,) of examples `rows` (b,) that may be candidates."""

@@ -205,7 +205,7 @@ def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
     """s_B (m, C). Raises `InvalidInput` for a behavior without a gradient."""
     if behavior.signal is None:
         raise InvalidInput(
-            f"The behavior `{behavior.name}` has no gradient, so that only `exact` with a finite process can score it."
+            f"The behavior `{behavior.name}` has no gradient, so only `exact` with a finite process can score it."
         )
     return behavior.signal(logits, labels)
 

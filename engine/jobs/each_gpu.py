@@ -65,7 +65,7 @@ class _Fleet:
                     continue
                 if code < 0 and left[device] and not self.stopping:
                     left[device] -= 1
-                    print(f"The worker of GPU {device} was killed by signal {-code}, and is started again.",
+                    print(f"The worker of GPU {device} was killed by signal {-code}, and is being restarted.",
                           file=sys.stderr, flush=True)
                     self._start(device)
                 else:

@@ -246,7 +246,7 @@ def _settle(ray: ModuleType, reference: object, key: str) -> Took:
 
 
 def _nowhere(key: str, why: str) -> StoreError:
-    return StoreError(f"The chunk `{key}` could not be computed on any node ({why}); look at the memory and the log of "
+    return StoreError(f"The chunk `{key}` could not be computed on any node ({why}); check the memory and the log of "
                       "the nodes, then resume the run.")
 
 

@@ -30,9 +30,9 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
         try:
             rows = [_calls(module, partial(module, part)) for part in x.split(1)]
         except (RuntimeError, ValueError) as error:
-            raise InvalidInput("The model does not take one input alone "
-                               f"({' '.join(str(error).split())[:120]}), so that its outputs depend on what else is in "
-                               "a batch; give one that does, such as BatchNorm with its running statistics.") from None
+            raise InvalidInput(f"The model does not take one input alone ({' '.join(str(error).split())[:120]}), so "
+                               "its outputs depend on the rest of the batch; give one that does, such as BatchNorm "
+                               "with its running statistics.") from None
         if any(len(one) != len(whole) for one in rows):
             return
         parts = [(name, _joined([one[call][1] for one in rows]), _joined([one[call][2] for one in rows]))

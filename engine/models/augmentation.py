@@ -25,8 +25,8 @@ STREAM = 7
 def check_pictures(shape: tuple[int, ...]) -> None:
     """Raises `InvalidInput` where inputs of this shape are no pictures (channels, height, width)."""
     if len(shape) != 3:
-        raise InvalidInput(f"Inputs of shape {tuple(shape)} are no pictures, which alone can be mirrored and shifted; "
-                           "leave out `flip` and `crop`.")
+        raise InvalidInput(f"Inputs of shape {tuple(shape)} are not pictures, and only pictures can be mirrored and "
+                           "shifted; leave out `flip` and `crop`.")
 
 
 @lru_cache(maxsize=4)

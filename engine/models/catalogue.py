@@ -53,7 +53,7 @@ TITLES = {PRETRAINED: "logistic regression on pretrained features", LOGISTIC: "l
 def register_own(name: str, build: Build, own: Own) -> None:
     """Add a model of a user's own. Raises `InvalidInput` for a name that is taken."""
     if name in TITLES or name in torchvision_names():
-        raise InvalidInput(f"There is a model `{name}` already; choose another name.")
+        raise InvalidInput(f"A model `{name}` already exists; choose another name.")
     MODELS.add(name, build)
     OWNED[name] = own
 

@@ -134,8 +134,8 @@ def _read_torch(path: Path) -> Any:
 
 def _damaged(path: Path, error: Exception) -> str:
     reason = " ".join(str(error).split(".")[0].split())[:100] or type(error).__name__
-    return (f"The checkpoint `{path.name}` is cut short, damaged or in another format ({reason}); save it again, best "
-            "as safetensors.")
+    return (f"The checkpoint `{path.name}` is cut short, damaged or in a different format ({reason}); save it again, "
+            "best as safetensors.")
 
 
 def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str) -> None:

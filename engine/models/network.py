@@ -57,7 +57,7 @@ class Network:
 
     @property
     def size(self) -> int:
-        """P, the number of parameters that count."""
+        """P, the number of differentiated parameters."""
         return len(self.theta)
 
     def read_by(self, module: nn.Module) -> Network:
@@ -165,8 +165,8 @@ def free_names(module: nn.Module) -> str:
     named = dict(module.named_parameters())
     free = [name for name, parameter in named.items() if parameter.requires_grad]
     if not free:
-        raise InvalidInput("No parameter of the model requires a gradient; free those that count, or name them by "
-                           "`parameters`.")
+        raise InvalidInput("No parameter of the model requires a gradient; set `requires_grad` for those to "
+                           "differentiate, or name them by `parameters`.")
     return ALL if len(free) == len(named) else exactly(free)
 
 

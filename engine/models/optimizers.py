@@ -73,7 +73,8 @@ def unfit(name: str, options: Options, clip: float | None) -> str:
     they can."""
     kind = KINDS.get(name)
     if kind is None:
-        return f"its optimizer is `{name[:100]}`, of which no steps are known here; SGD, Adam and AdamW of torch are"
+        return (f"its optimizer is `{name[:100]}`, whose steps are not known here; those of torch's SGD, Adam and "
+                "AdamW are")
     if why := kind.unfit(options, clip):
         return f"of its optimizer {why}"
     try:

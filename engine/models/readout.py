@@ -45,7 +45,7 @@ def readout(module: nn.Module, x: Tensor) -> str:
     name = next(name for name, layer in module.named_modules() if layer is last.layer)
     if sum(call.layer is last.layer for call in calls) > 1 or _shared(module, last.layer):
         raise InvalidInput(f"The layer `{name}`, whose output the logits are, is called more than once or shares its "
-                           "weights with another, so that it is no readout of one representation; use an estimator "
+                           "weights with another, so it is not a readout of one representation; use an estimator "
                            "that reads gradients.")
     if not torch.allclose(linear(last.read, last.layer.weight, last.layer.bias), logits, rtol=1e-3, atol=1e-3):
         raise InvalidInput(f"The layer `{name}`, whose output the logits are, is not linear in what it reads; use an "

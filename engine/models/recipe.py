@@ -36,7 +36,7 @@ class TrainingRecipe(Sparse, ABC):
     checkpoints: Count = 0
     precision: Literal["full", "mixed"] = setting(
         "full", "Of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from it.", "this program",
-        "less time on such a processor where it is `mixed`")
+        "`mixed` takes less time on such a processor")
 
     @property
     @abstractmethod
@@ -56,7 +56,7 @@ class TrainingRecipe(Sparse, ABC):
     @property
     def precision_clause(self) -> str:
         """What its sentence says of that; empty where passes run in the precision of the data."""
-        return ", passes in bfloat16 where the processor gains from it" if self.mixed else ""
+        return ", passes in bfloat16 where that is faster on the processor" if self.mixed else ""
 
     @property
     def offers(self) -> frozenset[str]:
@@ -174,7 +174,7 @@ class Recipe(TrainingRecipe):
     batch_size: Count = setting(
         ..., "Examples a step.", PAPER, "fewer steps where it is larger; retraining is quicker", ge=1, le=1_000_000)
     optimizer: Literal["sgd", "nesterov", "adam", "adamw"] = setting(
-        "sgd", "What makes a step of a gradient: descent with momentum, with Nesterov's, Adam (decay in the "
+        "sgd", "How a gradient becomes a step: SGD with momentum or Nesterov's momentum, Adam (decay in the "
         "gradient) or AdamW (decay beside it).", PAPER, "none but memory: Adam stores two numbers per parameter")
     learning_rate: Number = setting(..., "η, the size of a step.", PAPER, FREE, gt=0, le=100)
     momentum: Number = setting(

@@ -87,8 +87,8 @@ class Rule(ABC):
 
     def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
         """(c, d (P,)) of a step θ + d − c g. Raises `InvalidInput` where a step is not affine in its gradient."""
-        raise InvalidInput("A step of this optimizer is not affine in its gradient, so that the second order of what "
-                           "the examples of a batch do together is not known; use `tracin_run`, its first order.")
+        raise InvalidInput("A step of this optimizer is not affine in its gradient, so the joint second-order effect "
+                           "of a batch's examples is not known; use `tracin_run`, its first order.")
 
     def _stepped(self, rate: float, count: int) -> Callable[..., Moment]:
         def run(*before: Tensor) -> Moment:

@@ -217,8 +217,8 @@ class CausalProblem(ModuleProblem):
     def texts_at_hand(self) -> RowTexts:
         """The records of the rows. Raises `InvalidInput` where only their tokens are known."""
         if self.texts is None:
-            raise InvalidInput("This language model's records are known as tokens alone, so their words cannot be "
-                               "found; draw them from a dataset, or use a behavior and an estimator without words.")
+            raise InvalidInput("This language model's records are available only as tokens, so their words are not "
+                               "known; draw them from a dataset, or use a behavior and an estimator without words.")
         return self.texts
 
     def _posed(self, words: Worded) -> tuple[Extra, Tensor]:
@@ -240,8 +240,8 @@ class CausalProblem(ModuleProblem):
         return {name: (~readout.there(batch)).nonzero()[:, 0].tolist() for name, readout in READOUTS.items()}
 
     def check_label(self, label: int) -> None:
-        raise InvalidInput("A record has no label that could be another one: what it states is its text; remove it, "
-                           "or change the text.")
+        raise InvalidInput("A record has no label to change, only text; remove the record, or change its "
+                           "text.")
 
     def prepare(self) -> None:
         self.facts, self.query_logits  # noqa: B018 - trains

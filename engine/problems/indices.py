@@ -31,5 +31,5 @@ def indices(candidates: Any, n: int) -> Tensor:
                          "example; for a mask those of `mask.nonzero()[0]`")
     if not len(rows) or int(rows.min()) < 0 or int(rows.max()) >= n or len(rows.unique()) < len(rows):
         raise InvalidInput(f"The candidates name an example twice, or one that is not among 0 to {n - 1:,}, or none at "
-                           "all; give different indices of training examples.")
+                           "all; give distinct indices of training examples.")
     return rows

@@ -188,9 +188,9 @@ class ModuleProblem(Problem):
             return
         own = dict(self.network.module.named_parameters())
         if not any(own[name] is head.weight for name in self.network.names):
-            raise InvalidInput(f"The selection `{self.network.selection}` takes what the model registers last, but its "
-                               "logits come from another layer; name the parameters by a regular expression, such as "
-                               "`^head\\.`.")
+            raise InvalidInput(f"The selection `{self.network.selection}` takes the last registered layer, but the "
+                               "model's logits come from a different layer; name the parameters by a regular "
+                               "expression, such as `^head\\.`.")
 
     @property
     def classes(self) -> int:
@@ -198,7 +198,7 @@ class ModuleProblem(Problem):
 
     @property
     def parameters(self) -> int:
-        """P, the number of parameters that count."""
+        """P, the number of differentiated parameters."""
         return self.network.size
 
     @property
@@ -304,7 +304,7 @@ class ModuleProblem(Problem):
     def training(self) -> tuple[TrainingRecipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:
-            raise InvalidInput("How this model was trained is not known, so it cannot be trained again; "
+            raise InvalidInput("It is not known how this model was trained, so it cannot be retrained; "
                                "give its `recipe` (in Python its `build` too), or use the process `local_search`.")
         return self.recipe, self.build
 

@@ -32,7 +32,7 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
         raise InvalidInput("A checkpoint, a name, a shape, whole numbers and a recipe belong to a model; name the "
                            "model too.")
     if checkpoint and not data:
-        raise InvalidInput("Weights are tried on data before they are used; give the data too.")
+        raise InvalidInput("Weights are tested on data before use; give the data too.")
     known = model in (*MODELS, *loading.available())
     function = importable(model) if ":" in model else model if known else loading.absolute(model) or SOFTMAX
     if ":" not in function and name not in ("", function):
@@ -63,7 +63,7 @@ def _understood(own: Declaration) -> Iterator[str]:
     if own.function != SOFTMAX or texts:
         source = _source(own)
         source.family.check(source, loaded)
-        yield f"Model: `{own.name}` with {source.parameters():,} parameters that count."
+        yield f"Model: `{own.name}` with {source.parameters():,} differentiated parameters."
 
 
 def _weights(own: Declaration, checkpoint: Path) -> str:

@@ -79,7 +79,7 @@ class Problem(Candidates):
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """P, the number of parameters that count."""
+        """P, the number of differentiated parameters."""
 
     @property
     @abstractmethod

@@ -23,7 +23,7 @@ class Departure:
 
 NORMALISED = Departure("T", "normalised", "its update scaled to length one", "updates normalised to length one")
 ADAM = Departure("T", "Adam's updates", "in Adam's updates instead of plain steps",
-                 "updates that Adam makes out of the moments of the training")
+                 "updates that Adam makes from the moments of the training")
 ADAM_SCALES = Departure("T", "over Adam's second moment",
                         "each parameter's update divided by the root of its gradients' second moment",
                         "updates that Adam's second moment scales")
@@ -31,10 +31,11 @@ ADAFACTOR_SCALES = Departure("T", "over Adafactor's second moment",
                              "each weight's update divided by the root of the second moment of its row and column",
                              "updates that Adafactor's second moment scales")
 SECOND_MOMENTS = Departure("T", "second moments", "in a step divided by Adam's second moments instead of a plain one",
-                           "a step that Adam's second moments at the end of the training divide, by no first moment")
+                           "a step divided by Adam's second moments at the end of the training, without the first "
+                           "moment")
 LAST_LAYER = Departure("T", "last layer alone", "in the last layer alone",
                        "a step that moves the last layer alone, with every layer before it frozen")
 ALL_PARAMETERS = Departure("T", "all parameters", "in all selected parameters instead of the readout alone",
                            "a step in all selected parameters, where the plain auxiliary step moves the readout alone")
-STEPWISE = Departure("T", "every step by itself", "what each step does at that moment added up",
-                     "what every step of the training does at its moment, without what it changes in later steps")
+STEPWISE = Departure("T", "every step by itself", "the effects of the steps at their own moments, added up",
+                     "the immediate effect of every step of the training, without its effect on later steps")

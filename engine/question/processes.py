@@ -99,13 +99,13 @@ class Trajectory(ProcessValue):
     eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
     checkpoints: Count = setting(5, "At how many checkpoints z_k gets an extra step.", "this program", GROWS, ge=1,
                                  le=1_000)
-    every: Count = setting(20, "Of softmax regression: steps of the training between two checkpoints.", "this program",
+    every: Count = setting(20, "For softmax regression: training steps between two checkpoints.", "this program",
                            GROWS, ge=1, le=10_000)
     fractions: Fractions = setting(
         "", "Fractions of the training whose checkpoints are visited, such as 0.33,0.66,1, in place of the last ones.",
         "none", GROWS)
     weights: Literal["recipe", "step"] = setting(
-        "recipe", "What η is in proportion to at a checkpoint: the weight that the recipe states, or that step's "
+        "recipe", "What η is proportional to at a checkpoint: the weight that the recipe states, or that step's "
         "learning rate.", "this program", FREE)
     plain_title: ClassVar[str] = "trajectory"
     plain_clause: ClassVar[str] = "in one extra step at each checkpoint of its training, the effects added up"

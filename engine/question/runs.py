@@ -17,8 +17,8 @@ class Seeded(ProcessValue):
 
     random: ClassVar = True
     unwritten: ClassVar = ("first",)
-    seeds: Count = setting(1, "Over how many trainings the answer is a mean.", "this program", GROWS, ge=1, le=1_000)
-    first: Count = setting(0, "How far the first seed is after the model's own.", "this program", FREE, ge=0,
+    seeds: Count = setting(1, "How many trainings the answer averages over.", "this program", GROWS, ge=1, le=1_000)
+    first: Count = setting(0, "Offset of the first seed from the model's own.", "this program", FREE, ge=0,
                            le=1_000_000)
 
     @property
@@ -91,8 +91,8 @@ class Replay(Seeded):
     of_descent: ClassVar = ("eta", "steps")
     at_once: ClassVar = True
     damping: ClassVar[float] = 0.0
-    eta: Eta = setting(1.0, "Of softmax regression, which descends from zero: η.", "this program", FREE)
-    steps: Count = setting(500, "Of softmax regression: how many steps.", "this program", GROWS, ge=1, le=10_000)
+    eta: Eta = setting(1.0, "For softmax regression, which trains from zero: η.", "this program", FREE)
+    steps: Count = setting(500, "For softmax regression: the number of steps.", "this program", GROWS, ge=1, le=10_000)
     factual_latex: ClassVar[str] = r"\theta_T"
     latex: ClassVar[str] = (r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}\mathrm{train}\left[L_{\mathcal D}(\theta)"
                             r"+\alpha\,\ell(z_k;\theta)\right]")

@@ -61,7 +61,7 @@ def decode(kind: type[A], result: Result) -> A:
         elif name in known:
             values[name] = TypeAdapter(hint).validate_python(known[name])
         elif name in _required(cast(Hashable, kind)):
-            raise StoreError(f"Result {result.digest[:12]} has no `{name}`; it was written by another version.")
+            raise StoreError(f"Result {result.digest[:12]} has no `{name}`; it was written by a different version.")
     return kind(**values)
 
 

@@ -170,7 +170,7 @@ class Convergence:
             said.append(f"{capital(title)}, {self.measure} up to {_number(self.largest)}{where}: {self._not_solved}. "
                         "This does not measure its ranking.")
         if self.indefinite:
-            said.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "
+            said.append("The Hessian plus damping has negative eigenvalues, so θ_D is not a minimum of that objective: "
                         f"the answer {'is' if self.exact else 'approximates'} the solution of the linear system, not "
                         "how an optimum moves.")
         return tuple(said)

@@ -43,7 +43,7 @@ class Gives(Enum):
 
     EQUAL = "equal"
     PROPORTIONAL = "proportional"
-    SHIFTED = "same up to a constant a query"
+    SHIFTED = "same up to a constant per query"
     RANKING = "same ranking"
 
     def then(self, other: Gives) -> Gives:
@@ -303,36 +303,37 @@ IDENTITIES = (
     Identity("single step", Gives.EQUAL, "one unrolled step is one step", _single_step),
     Identity("total step", Gives.EQUAL, "to first order several steps are one step of their total size", _total_step),
     Identity("step size", Gives.PROPORTIONAL, "the step size is only a factor of such a score", _step_size),
-    Identity("linear logit", Gives.EQUAL, "logits of this model are linear in the parameters, so that the first-order "
-             "term of a step is all of it", _linear_logit),
+    Identity("linear logit", Gives.EQUAL, "logits of this model are linear in the parameters, so the first-order term "
+             "of a step is the whole step", _linear_logit),
     Identity("raised logit", Gives.EQUAL, "the auxiliary step raises the logit of the query's label or answer and no "
-             "other, so that logit and margins rise by the same amount", _raised_logit),
+             "other, so logit and margins rise by the same amount", _raised_logit),
     Identity("kept checkpoints", Gives.EQUAL, "the trajectory of this model visits the checkpoints that its "
              "training stored, whatever the number of steps between them", _every),
-    Identity("one rate", Gives.EQUAL, "this model descends by one learning rate, whichever weight a checkpoint "
-             "is given", _one_rate),
+    Identity("one rate", Gives.EQUAL, "this model trains with one learning rate, whatever weight a checkpoint is "
+             "given", _one_rate),
     Identity("trajectory's step size", Gives.PROPORTIONAL, "the checkpoints are those that training stored, and to "
              "first order the step size is only a factor", _trajectory_size),
     Identity("own recipe", Gives.EQUAL, "this model repeats the recipe that it was trained by, whatever the η and the "
              "number of steps that are written down", _own_recipe),
-    Identity("nothing drawn", Gives.EQUAL, "this model descends from zero on all examples, so that no seed enters its "
+    Identity("nothing drawn", Gives.EQUAL, "this model trains from zero on all examples, so no seed enters its "
              "training", _nothing_sampled),
     Identity("one optimum", Gives.EQUAL, "the objective has one optimum, at which re-optimising and training from "
-             "scratch end alike, whatever the seed", _one_optimum),
+             "scratch both end, whatever the seed", _one_optimum),
     Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether it is reached "
              "by re-optimising, a local search or retraining", _linear_retraining),
     Identity("no drift", Gives.EQUAL, "without a change nothing moves: the model is at its optimum, or its response is "
              "linear", _no_drift),
-    Identity("drift", Gives.SHIFTED, "the baseline is one number a query, the same for every training example", _drift),
-    Identity("one rival", Gives.EQUAL, "with two classes there is one rival, so that the soft margin is the hard "
+    Identity("drift", Gives.SHIFTED, "the baseline is one number per query, the same for every training "
+                                     "example", _drift),
+    Identity("one rival", Gives.EQUAL, "with two classes there is one rival, so the soft margin equals the hard "
              "margin", _one_rival),
     Identity("half margin", Gives.PROPORTIONAL, "with two classes the two logits of this model move by opposite "
-             "amounts, so that the logit moves by half the margin", _half_margin),
+             "amounts, so the logit moves by half the margin", _half_margin),
     Identity("increasing behavior", Gives.RANKING, _INCREASING, _increasing),
     Identity("increasing behavior, to first order", Gives.PROPORTIONAL, _INCREASING, _increasing_gradient),
     Identity("linear weight", Gives.PROPORTIONAL, "a linear response scales with the weight of the example",
              _linear_weight),
     Identity("linear removal", Gives.RANKING, "the linear response to removal is that to a weight, times a factor, "
-             "plus a constant a query", _linear_removal),
+             "plus a constant per query", _linear_removal),
 )
 """Every identity there is; a new one is a line here, with a test on problems where it holds."""

@@ -89,7 +89,7 @@ def _at_one_optimum(behavior: str, intervention: Intervention, process: Process)
     if isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
         return Intermediate(Scoring.of(behavior, intervention, LocalResponse()), (
             "An infinitesimal weight, answered by retraining, is read as the undamped local response: this model has "
-            "one optimum, at which training from scratch ends too."))
+            "one optimum, which training from scratch also reaches."))
     if isinstance(intervention, Remove | Relabel) and isinstance(process, LocalResponse):
         return Intermediate(Scoring.of(behavior, intervention, Reoptimize(damping=process.damping), LINEAR), (
             f"“{capital(intervention.title)}”, answered by the local response, is read as "
@@ -109,8 +109,8 @@ def _through_training(behavior: str, intervention: Intervention, process: Proces
             process, LocalResponse):
         return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
             f"Removal, answered by {_called(process)}, is read as the infinitesimal weight: to first order the one is "
-            "a negative multiple of the other, but for one number a query, and they rank alike once the sign is "
-            "turned."))
+            "a negative multiple of the other, except for one number per query, and they rank alike once the sign is "
+            "flipped."))
     return None
 
 

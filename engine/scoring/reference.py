@@ -97,26 +97,27 @@ def unstable(convergence: Convergence) -> tuple[str, ...]:
     steepness = convergence.facts.get(STEEPNESS, 0.0)
     if steepness <= STABLE:
         return ()
-    return ("This training descends with steps that are too long to be stable where it starts: η times the largest "
+    return ("This training descends with steps that are too large to be stable at its start: η times the largest "
             f"eigenvalue of the Hessian is {steepness:.3g} there, above 2, so that a small change grows from step to "
             "step. How far real trainings follow its derivative, `linear-range` measures.",)
 
 
 def _defined(process: Process) -> Standing:
-    return Standing(How.DEFINED, f"it carries out {process.title} as defined, right but for rounding")
+    return Standing(How.DEFINED, f"it carries out {process.title} as defined, correct up to rounding")
 
 
 def _optimum(facts: ProblemFacts, evidence: SolveEvidence | None) -> Standing:
     if evidence is None:
-        return Standing(How.SOLVED, "the objective has one optimum, and what misses its tolerance there is left out"
+        return Standing(How.SOLVED, "the objective has one optimum, and candidates that miss the tolerance there are "
+                                    "left out"
                         ) if facts.convex else Standing(How.UNMEASURED, "whether its search ends at an optimum")
     seen = evidence.convergence
     if not seen.reached:
         return Standing(How.SEARCH, f"its search ended at no optimum (gradient norm up to {up(seen.largest):.1e})")
     if facts.convex:
         return _at_the_one_optimum(evidence, f"the gradient norm at the one optimum is {_most(seen)}")
-    return Standing(How.SOLVED, f"the gradient norm where its search ended is {_most(seen)}, a millionth of the force "
-                    "of the intervention at most, and no direction of negative curvature was met there")
+    return Standing(How.SOLVED, f"the gradient norm where its search ended is {_most(seen)}, at most a millionth of "
+                    "the force of the intervention, and no direction of negative curvature was met there")
 
 
 def _most(convergence: Convergence) -> str:
@@ -132,7 +133,7 @@ def _at_the_one_optimum(evidence: SolveEvidence, gradient: str) -> Standing:
     if not evidence.curvature or seen.reached < seen.of:
         return Standing(How.SOLVED, gradient)
     bound = seen.largest / evidence.curvature
-    return Standing(How.SOLVED, f"{gradient}, so that its parameters are within {up(bound):.1e} of it", bound)
+    return Standing(How.SOLVED, f"{gradient}, so its parameters are within {up(bound):.1e} of it", bound)
 
 
 def _linear(facts: ProblemFacts, evidence: SolveEvidence | None) -> Standing:
@@ -142,8 +143,8 @@ def _linear(facts: ProblemFacts, evidence: SolveEvidence | None) -> Standing:
                                                         "definite")
     seen = evidence.convergence
     if seen.indefinite:
-        return Standing(How.SEARCH, "the Hessian plus damping is not positive definite, so that the solution of the "
-                        "linear system is not how an optimum moves")
+        return Standing(How.SEARCH, "the Hessian plus damping is not positive definite, so the solution of the linear "
+                        "system is not how an optimum moves")
     if not seen.reached:
         return Standing(How.SEARCH, f"its linear system is left with a relative residual of {up(seen.largest):.1e}")
     return Standing(How.SOLVED, f"its linear system is positive definite and solved to a relative residual of "

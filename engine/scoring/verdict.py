@@ -259,7 +259,7 @@ def _judged(exact: Scoring, approximate: Scoring, facts: ProblemFacts, known: Re
     one = Said(Says.APPROXIMATES, "one answer is approximate", (approximate,))
     if standing_of.trusted:
         return one, [what, Said(Says.TRUSTED, f"The exact answer is known to be right: {standing_of.why}.", (exact,)),
-                     Said(Says.BLAMED, f"All their difference is the error of {approximate.route.title}.",
+                     Said(Says.BLAMED, f"The whole difference is the error of {approximate.route.title}.",
                           (exact, approximate))]
     if standing_of.how is How.UNMEASURED:
         return one, [what, Said(Says.UNDECIDED, f"The exact answer is known to be right only where it was computed: "
@@ -321,7 +321,7 @@ def _in_common(a: Scoring, b: Scoring, known: Relation | None, measured: Measure
     if known:
         sentences = {Gives.EQUAL: "their scores are equal",
                      Gives.PROPORTIONAL: "their scores are proportional for every query",
-                     Gives.SHIFTED: "their scores are the same up to a constant a query",
+                     Gives.SHIFTED: "their scores are the same up to a constant per query",
                      Gives.RANKING: "they rank training examples the same"}[known.gives]
         text = f"{where}{sentences}" if where else capital(sentences)
         return [Said(IN_COMMON[known.gives], f"{text}: {_because(known)}.", (a, b))]
@@ -361,7 +361,7 @@ def _approximation(approximate: Sequence[Scoring], facts: ProblemFacts) -> list[
     if plain:
         searched = [scoring for scoring in plain
                     if standing(scoring.exact_answer, facts, judged=scoring).how is How.SEARCH]
-        how = "there `exact` is a search itself, which settles nothing" if searched else (
+        how = "there `exact` is itself a search, which settles nothing" if searched else (
             "compare with `exact` under the same specification to see by how much")
         said.append(Said(Says.APPROXIMATES, f"{_approximating(plain)}; {how}.", tuple(plain)))
     if departed:

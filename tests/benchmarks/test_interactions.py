@@ -1,7 +1,7 @@
 """How long a reader waits in a real browser, on data that come with the program: `make bench` prints the table.
 
 The clock of the page itself: from the act to the moment at which the app has drawn its answer and runs no more. Nothing
-else may run on the machine; beside other work the figures say little.
+else may run on the machine; alongside other work the figures say little.
 """
 
 import statistics

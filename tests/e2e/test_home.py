@@ -36,7 +36,7 @@ def test_the_cards_stack_on_a_phone(visit):
 @on("home")
 def test_one_key_starts_a_comparison(visit):
     page = visit.page
-    keyboard.operate(page, "button:has-text('Start a first comparison')", "Enter", "/compare?")
+    keyboard.operate(page, "a:has-text('Start a first comparison')", "Enter", "/compare?")
     page.locator(".wf-cell").first.wait_for()
     visit.settle(page)
     assert page.locator(".wf-row").count() == 4 and page.url.count("s=") >= 4

@@ -181,3 +181,12 @@ def test_the_keyboard_stays_on_a_page_whose_button_has_gone(visit):
     visit.page.keyboard.press("Enter")
     button.wait_for(state="detached")
     visit.page.wait_for_function(FOCUS, arg='[data-testid="stMain"]')
+
+
+@on("poison")
+def test_the_keyboard_stays_in_a_sidebar_whose_button_has_gone(visit):
+    button = visit.page.get_by_role("button", name="Try pictures with a planted backdoor")
+    button.focus()
+    visit.page.keyboard.press("Enter")
+    button.wait_for(state="detached")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stSidebarContent"]')

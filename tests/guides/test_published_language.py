@@ -177,10 +177,11 @@ def test_the_published_lds_of_three_protocols(row):
 def test_what_is_said_of_the_three_protocols():
     table = lds()
     most = {name: f"{table[name].max():.2f}" for name in ("ci95_queries", "ci95_subsets", "seed_sd")}
-    words = " ".join(BENCHMARKS.partition("Averaged over the three cards, the interval over queries is ± ")[2].split())
+    words = " ".join(BENCHMARKS.partition("Averaged over the three cards, the interval over queries is at most ± "
+                                          )[2].split())
     queries, subsets, seeds = most.values()
-    assert words.startswith(f"{queries} at most, that over sampled subsets ± {subsets} at most, and the "
-                            f"standard deviation over two training seeds {seeds} at most.")
+    assert words.startswith(f"{queries}, that over sampled subsets at most ± {subsets}, and the "
+                            f"standard deviation over two training seeds at most {seeds}.")
     for title, before, after, rises in (("GradSim (cosine)", "weights", "subset", True),
                                         ("TRAK", "weights", "subset", False),
                                         ("Influence function (EK-FAC)", "weights", "seeds", False),
@@ -316,7 +317,7 @@ def test_what_is_said_of_the_attack_at_the_desk():
     trained = [run for run in manifest("table-a11")["runs"] if run["chunk"].endswith("/backdoor")]
     assert [run["run"] for run in trained] == [run["run"] for run in asked]  # the same two trainings
     hours = " and ".join(f"{run['facts']['training_seconds'] / 3600:.1f}" for run in trained)
-    assert f"{hours} hours by the clock" in IN_ONE_LINE
+    assert f"{hours} hours wall time" in IN_ONE_LINE
 
 
 def test_what_is_said_of_the_poison_at_the_desk():

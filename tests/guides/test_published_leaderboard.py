@@ -119,7 +119,7 @@ def test_the_sizes_are_those_of_the_boards(preset, noun, seeds):
 def test_what_is_said_of_the_network():
     record, words = manifest("leaderboard", "mlp-fashion"), " ".join(GUIDE.split())
     right = sum(run["query_accuracy"] for run in record["runs"]) / len(record["runs"])
-    assert f"which reads {right:.0%} of the queries right" in words
+    assert f"which classifies {right:.0%} of the queries correctly" in words
     source, sizes = record["spec"]["source"], record["spec"]["sizes"]
     assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and 28 // source["pool"] == 7
 

@@ -140,7 +140,7 @@ def test_what_is_said_of_noisy_labels_at_the_papers_scale():
     assert (told["device"], round(told["wall_seconds"] / 2), told["seeds"]) == ("NVIDIA H200", 225, [0, 1])
     said = concluded("paper")["opposite-preferences"]
     assert said.verdict == CONFIRMED and said.figure == "+0.105 ± 0.007"
-    assert min(outside["ci95"] / outside["ours"]) > 0.4, "seeds lie far apart"
+    assert min(outside["ci95"] / outside["ours"]) > 0.4, "they differ widely"
 
 
 MEASURES = ("Kendall tau", "Top-5% overlap", "Sign agreement")
@@ -227,7 +227,7 @@ def test_networks_at_the_desk(row):
 PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
 
 
-@pytest.mark.parametrize("row", rows("the same beside random removal, seed by seed:", 4, REPRODUCING),
+@pytest.mark.parametrize("row", rows("the same compared with random removal, seed by seed:", 4, REPRODUCING),
                          ids=lambda row: row[0])
 def test_removal_of_pictures_at_the_desk(row):
     seeds, wrong = removal_of_pictures("10%")
@@ -254,7 +254,7 @@ def test_what_is_said_of_removal_at_the_desk():
     minutes = [part["wall_seconds"] / 60 for part in told["parts"]]
     read = [run["test_accuracy"] for run in told["runs"]]
     assert (f"with five seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one shared core each). "
-            f"The models read {100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
+            f"The models classify {100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
     gains, wrong = removal_of_pictures("10%")
     beside = gains - gains.loc[PICTURES["random"]]
     named = [PICTURES["an oracle"], ("LiSSA", "Hard margin"), ("GradSim", "Hard margin"), ("TracIn", "Target logit")]

@@ -132,7 +132,7 @@ def test_what_step_3_takes_away():
 
 def test_what_step_4_takes_away():
     """One step and a new optimum: the sizes agree, the signs as chance has them; five steps agree in all."""
-    assert "agree on which examples matter, and hardly on which of them help" in LESSONS[3].takeaway
+    assert "agree on which examples matter, but hardly on which of them help" in LESSONS[3].takeaway
     pattern = rf"τ = {NUMBER}; τ of the sizes alone, without the signs, {NUMBER}; the same sign for {NUMBER}%"
     at = opened(4)
     tau, sizes, signs = numbers(at, pattern)
@@ -167,7 +167,7 @@ def test_what_step_7_takes_away():
 
 def test_what_step_8_takes_away():
     """Over draws, the training signal brings what is found, and the behavior signal costs some of it."""
-    assert "does not find more wrong labels on this task, but fewer" in LESSONS[7].takeaway
+    assert "finds fewer wrong labels, not more" in LESSONS[7].takeaway
     alone, training, both = numbers(opened(8), rf"95% interval: similarity alone {NUMBER} ± [\d.]+, \+ training signal "
                                                rf"{NUMBER} ± [\d.]+, \+ behavior signal {NUMBER} ±")
     assert training > alone + 0.2 and both < training

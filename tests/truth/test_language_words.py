@@ -206,7 +206,7 @@ def test_a_model_without_adapters_has_no_base():
 
 
 def test_tokens_alone_have_no_words():
-    with pytest.raises(InvalidInput, match="known as tokens alone"):
+    with pytest.raises(InvalidInput, match="available only as tokens"):
         compute(cases.problem(texts=None), Scoring.of("span:says", ADD, STEP))
 
 

@@ -98,8 +98,9 @@ def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: in
 TITLES = ("Behavior signal s_B", "Kernel K", "Training signal s_ℓ")
 TEXT_KERNEL = ("The change of each query logit per unit change of each of the example's logits, through the shared "
                "parameters and the training process.")
-TEXT_TRAINING = "The derivative of the example's own loss by each of its logits: predicted probability minus label."
-TEXT_READ = "The derivative of the example's own loss by each of its outputs; its loss is minus the first."
+TEXT_TRAINING = ("The derivative of the example's own loss with respect to each of its logits: predicted probability "
+                 "minus label.")
+TEXT_READ = "The derivative of the example's own loss with respect to each of its outputs; its loss is minus the first."
 
 
 def _chosen(fit: Sequence[Scoring]) -> Scoring:

@@ -31,6 +31,7 @@ def shown(dataset: Dataset, indices: Sequence[int], rows: Sequence[int]) -> Iter
     """Charts of dots that are drawn within show the pictures of `rows`; indices: of these in the dataset's train
     split. No more than MOST travel, and none of what is no picture."""
     with st.container(key="wf-dots", gap=None):
+        yield
         if dataset.image_shape is not None and 0 < len(rows) <= MOST:
             high, wide = dataset.image_shape[:2]
             order = np.argsort(rows)
@@ -38,7 +39,6 @@ def shown(dataset: Dataset, indices: Sequence[int], rows: Sequence[int]) -> Iter
             with st.container(key="wf-hovered"):
                 _mounted(key="dot-pictures", data={"url": url, "across": across(len(rows)), "wide": wide, "high": high,
                                                    "rows": [int(rows[index]) for index in order]})
-        yield
 
 
 def across(count: int) -> int:

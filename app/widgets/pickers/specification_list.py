@@ -48,9 +48,9 @@ def refused(scorings: Sequence[Scoring]) -> dict[int, str]:
     return desk().refusals(new_picker.applied(pickers.source()), scorings)
 
 
-def say_refused(scorings: Sequence[Scoring]) -> None:
-    """Says of each specification of the list that the model has no answer to it, and why."""
-    for row, reason in refused(scorings).items():
+def say_refused(why: Mapping[int, str]) -> None:
+    """Says of each specification of the list that is `refused` that the model has no answer to it, and why."""
+    for row, reason in why.items():
         st.warning(sentence(f"Number {row + 1} of the list is not computed. {reason}"), icon=":material/block:")
 
 

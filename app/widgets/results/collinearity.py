@@ -36,5 +36,5 @@ def show(manifest: Mapping[str, Any], key: str) -> None:
         named = "; ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})"
                           for row in alike.to_dict("records"))
         glossary.caption(f":material/warning: Not separated here: {plain(named)}. Their mean query gradients have a "
-                         f"cosine of at least {collinear.NEAR_ONE} at every checkpoint, so that no statement on a "
-                         "difference between them is decided.")
+                         f"cosine of at least {collinear.NEAR_ONE} at every checkpoint, so no statement on a "
+                         "difference between them can be decided.")

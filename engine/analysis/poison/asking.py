@@ -21,7 +21,7 @@ from engine.requests import Option
 Asked = Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Option(called="wrong"), Field(
     description="Number of a misclassified query, counted from 0; repeat it for several.")]
 Own = Annotated[tuple[tuple[Number, ...], ...], Option(read="pictures"), Field(
-    description="Pictures that are no queries yet.")]
+    description="Pictures that are not queries yet.")]
 Typed = Annotated[tuple[Record, ...], Option(read="records"), Field(
     description="Records with a wrong response that are not queries.")]
 

@@ -108,7 +108,7 @@ class Attribution:
     @cached_property
     def passes(self) -> PassPrecision:
         """In which precision passes through the model run: on a GPU in bfloat16, on a CPU where the recipe allows it
-        and the processor gains from it."""
+        and that is faster on the processor."""
         device = torch.device(self.device)
         return passes_of_matrices(device, torch.float32, mixed=self.setting.recipe.mixed or device.type == "cuda")
 

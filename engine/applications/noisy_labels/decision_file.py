@@ -61,7 +61,7 @@ class DecisionFile:
 
     def decisions(self, data: NoisyData) -> list[Decision]:
         """What is decided, in the order of the table. Raises `InvalidInput` for an example or a class that there is
-        not, where an example came with another label, and where a right label is the one that it has."""
+        not, where an example came with a corrected label, and where a right label is the one that it has."""
         if self.by == ROW and self.data not in ("", data.fingerprint):
             raise InvalidInput("This review belongs to another dataset, sample or label noise; choose the data that "
                                "it was made on, and import it there.")
@@ -150,7 +150,7 @@ class _Columns:
         names = BEFORE if set(BEFORE.values()) <= set(header) else {LABEL: LABEL, RIGHT: RIGHT}
         wanted = [self.by, *((names[LABEL], VERDICT, names[RIGHT]) if self.verdicts else (LABEL,))]
         if any(header.count(name) != 1 for name in wanted):
-            raise ValueError("a column that is missing or stands twice")
+            raise ValueError("a column that is missing or appears twice")
         self.at = [header.index(name) for name in wanted]
         self.note = header.index("note") if "note" in header else None
 

@@ -49,7 +49,7 @@ class Direction:
                     "learning makes of them. Only out-of-sample probabilities are informative.")
         shown = f"τ = {self.tau:+.2f}".replace("-", "−")
         if self.sign:
-            return (f"The scores agree with the consensus of the methods by {shown}, so that {MEANING[self.sign]}. No "
+            return (f"The scores agree with the consensus of the methods by {shown}, so {MEANING[self.sign]}. No "
                     "known wrong label was used for this.")
         return (f"The agreement with the consensus of the methods ({shown}) does not determine the sign of the "
                 "scores; give it, as in the program's documentation.")

@@ -26,8 +26,8 @@ from engine.metrics.intervals import t_interval, t_quantile
 
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
 LEVEL = 0.95
-ONE_SEED = ("One seed has no interval, and is one machine's: the same seed of a fine-tuning gives another model on "
-            "another processor.")
+ONE_SEED = ("One seed has no interval, and holds for one machine: fine-tuning with the same seed gives a different "
+            "model on a different processor.")
 """What a result of one seed says."""
 MOST_SEEDS = 1_000
 """Where counting the seeds that a decision takes ends."""

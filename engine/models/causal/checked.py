@@ -37,7 +37,7 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     try:
         ours, alone = _read(reader, rows[chosen], [encoded[row] for row in chosen])
     except (AttributeError, TypeError, IndexError, ValueError, RuntimeError) as error:
-        raise InvalidInput(f"This model cannot pass over a record ({type(error).__name__}: "
+        raise InvalidInput(f"This model cannot process a record ({type(error).__name__}: "
                            f"{' '.join(str(error).split())[:160]}); try it with transformers alone, and choose other "
                            "maps as `targets` where adapters are attached.") from error
     near = NEAR_NARROW if is_narrow(reader.model) else NEAR
@@ -46,7 +46,7 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
             if not math.isfinite(there):
                 raise InvalidInput(f"The model gives record {row} no finite likelihood; check its weights.")
             if not abs(here - there) <= near * max(1.0, abs(there)):
-                raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "
+                raise InvalidInput("This model reads records differently here than alone by plain transformers: record "
                                    f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of "
                                    "attention, or of adapters, is not supported.")
 

@@ -116,7 +116,7 @@ def _other(words: Contrast, texts: Texts) -> tuple[Extra, Tensor]:
         with_other = encoder.encode(_stated(words, record, query))
         if with_other.cut != encoder.encode(record).cut:
             raise InvalidInput(f"With the other response, query {query} does not fit into the {encoder.context:,} "
-                               "tokens of this model's context, so that its prompt would be cut; write a shorter one.")
+                               "tokens of this model's context, so its prompt would be cut; write a shorter one.")
         encoded.append(with_other)
     packing = Packing.of(encoded)
     rows = packing.nothing(len(texts.records))

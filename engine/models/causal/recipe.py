@@ -40,20 +40,20 @@ class FineTuning(TrainingRecipe):
     stored: ClassVar = {"checkpoints", "checkpoints_at"}
     rank: Count = setting(
         16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER,
-        "memory, and size of gradients, in proportion", ge=0, le=4_096)
-    scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, FREE, gt=0, le=1e6)
+        "memory and gradient size, in proportion", ge=0, le=4_096)
+    scaling: Number = setting(32.0, "α of LoRA: an adapter is scaled by α/rank.", PAPER, FREE, gt=0, le=1e6)
     dropout: Number = setting(
-        0.0, "Fraction of an adapter's inputs that a step of the training reads as 0.", "none", "slower steps",
+        0.0, "Dropout: the fraction of an adapter's inputs set to 0 in a training step.", "none", "slower steps",
         ge=0, lt=1)
     targets: str = setting(
         "all-linear", "The layers that get adapters, by names with commas between.", PAPER,
-        "memory, and size of gradients, by how many layers")
-    learning_rate: Number = setting(1e-4, "η of AdamW, at its largest.", PAPER, FREE, gt=0, le=100)
-    weight_decay: Number = setting(0.0, "λ of AdamW, beside the gradient.", PAPER, FREE, ge=0, le=100)
+        "memory and gradient size, in proportion to the number of layers")
+    learning_rate: Number = setting(1e-4, "The peak learning rate η of AdamW.", PAPER, FREE, gt=0, le=100)
+    weight_decay: Number = setting(0.0, "The decoupled weight decay λ of AdamW.", PAPER, FREE, ge=0, le=100)
     schedule: Literal["cosine", "constant", "linear"] = setting(
         "cosine", "Of the learning rate after the warm-up: a cosine or a line down to zero, or constant.", PAPER, FREE)
     warmup: Number = setting(0.03, "Fraction of the steps in which the learning rate rises.", PAPER, FREE, ge=0, lt=1)
-    clip: Number = setting(1.0, "The largest length of a step's gradient.", PAPER, FREE, gt=0, le=1e6)
+    clip: Number = setting(1.0, "The gradient norm at which a step is clipped.", PAPER, FREE, gt=0, le=1e6)
     batch: Count = setting(8, "Records a step.", PAPER, "memory in proportion; fewer steps", ge=1, le=1_000_000)
     epochs: Count = setting(1, "Passes over the records; 0 leaves the model as it is.", PAPER, GROWS, ge=0, le=100_000)
     context: Count = setting(

@@ -36,8 +36,8 @@ def check_config(name: str, config: Any) -> None:
 def check_prompts(name: str, adapters: dict[str, Any]) -> None:
     """Raises `InvalidInput` for the configuration of adapters that learn tokens in front of every prompt."""
     if adapters.get("num_virtual_tokens"):
-        raise InvalidInput(f"`{name}` is of the kind {adapters.get('peft_type')}, which learns tokens in front of the "
-                           "prompt; give adapters of layers, such as LoRA's, or merge what can be merged.")
+        raise InvalidInput(f"`{name}` is of the kind {adapters.get('peft_type')}, which learns tokens placed before "
+                           "the prompt; give adapters of layers, such as LoRA's, or merge what can be merged.")
 
 
 def check_lora(name: str, folder: Path) -> None:

@@ -146,7 +146,7 @@ class Recording:
             differences.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
         if facts.threads != torch.get_num_threads():
             differences.append(f"It was recorded with {facts.threads} threads and replayed with "
-                               f"{torch.get_num_threads()}, which sum in another order.")
+                               f"{torch.get_num_threads()}, which sum in a different order.")
         return differences
 
     @property
@@ -172,8 +172,8 @@ class Recording:
         wrong = sorted(name for name, value in state.items() if name not in own or own[name].shape != value.shape)
         missing = sorted(set(own) - set(state) - self._left_out(module))
         if not wrong and not missing and self.facts.still not in (None, bits_of_frozen(module, set(self.trained))):
-            raise InvalidInput("The parameters that were not trained are others here than in the recording, which does "
-                               "not hold them; start from the same base model, in the same precision.")
+            raise InvalidInput("The parameters that were not trained differ from those of the recording, which does "
+                               "not store them; start from the same base model, in the same precision.")
         if wrong or missing:
             raise InvalidInput(f"The recording is of another model than this one (see `{(wrong + missing)[0][:80]}`); "
                                "name the model that was trained, and the shape of its inputs.")
@@ -227,7 +227,7 @@ def read_facts(folder: Path) -> RecordingFacts:
     except (ValueError, RecursionError):
         raise InvalidInput(_damaged(folder, f"`{FACTS}` is not JSON")) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InvalidInput(_damaged(folder, f"`{FACTS}` is of another program or version"))
+        raise InvalidInput(_damaged(folder, f"`{FACTS}` is from another program or version"))
     facts = RecordingFacts.parse(data)
     if not facts.checkpoints or facts.checkpoints[0] != 0 or list(facts.checkpoints) != sorted(set(facts.checkpoints)):
         raise InvalidInput(_damaged(folder, "its checkpoints are not in order"))

@@ -151,11 +151,12 @@ class RecordedRecipe(TrainingRecipe):
             return
         worst = max(stretch.off for stretch in stretches(training, self._run, check, lambda fraction: None))
         if not worst < ROUNDING:
-            said = [f"Replayed, this recorded run ends {off:.2g} of its own way from where it ended, so that it is "
-                    f"another run; {CHECKED}.", *self._run.conditions(training.device)]
+            said = [f"Replayed, this recorded run ends {off:.2g} of its path length away from where it ended, so it is "
+                    f"a different run; {CHECKED}.", *self._run.conditions(training.device)]
             raise InvalidInput(" ".join(said))
-        note(f"a recorded run that ends {off:.2g} of its own way from the recorded end in {str(training.precision)[6:]}"
-             f", by rounding alone: every stretch between its checkpoints replays within {worst:.1g} of its way")
+        note(f"a recorded run that ends {off:.2g} of its path length from the recorded end in "
+             f"{str(training.precision)[6:]}, by rounding alone: every stretch between its checkpoints replays within "
+             f"{worst:.1g} of its way")
 
     def _distance(self, module: nn.Module) -> float:
         """How far it is from the recorded end, as a fraction of the way there."""
@@ -210,5 +211,5 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
 def _unknown(step: int, steps: int, there: int, known: int) -> str:
     return (f"This recorded run cannot be replayed from step {step:,} of {steps:,} on, because that step read an "
             f"example that is not in the data given, which hold {there:,} of its {known:,} different ones: the data "
-            "are others or are scaled otherwise, or examples were altered at random before each step (augmentation); "
+            "differ or are scaled differently, or examples were altered at random before each step (augmentation); "
             "give all examples as the model read them. Its checkpoints still serve the process `trajectory`.")

@@ -71,12 +71,12 @@ class Recorder:
         self.folder, self.model, self.optimizer = Path(folder), unwrapped(model), optimizer
         self.every, self.clip, self.adapters = every, clip, adapters
         if every < 1:
-            raise InvalidInput(f"`every` is {every}; give how many steps lie between two checkpoints, at least 1.")
+            raise InvalidInput(f"`every` is {every}; give the number of steps between checkpoints, at least 1.")
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            raise InvalidInput(f"`{self.folder}` is there and holds something; give a new folder for the recording.")
+            raise InvalidInput(f"`{self.folder}` already exists and is not empty; give a new folder for the recording.")
         self.moving = {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
         if not self.moving:
-            raise InvalidInput("No parameter of this model is trained; record one whose parameters need gradients.")
+            raise InvalidInput("No parameter of this model is trained; record one whose parameters require gradients.")
         self.device = next(iter(self.moving.values())).device
         self.kind, self.options = kind_of(optimizer), options_of(optimizer)
         self.reasons: dict[str, int] = {}
@@ -102,7 +102,7 @@ class Recorder:
     def batch(self, x: Tensor, y: Tensor) -> None:
         """Tell of the examples of the next step, before their forward pass: inputs (b, …), classes (b,)."""
         if y.is_floating_point() or y.ndim != 1:
-            self.doubt("its targets are no classes, one a number for each example")
+            self.doubt("its targets are not classes, one number per example")
             self._next([])
         else:
             given = x.detach().cpu()
@@ -137,7 +137,7 @@ class Recorder:
         if any(group != self.options[0] for group in self.options):
             self.doubt("its groups of parameters have different options")
         if {id(parameter) for parameter in self.moving.values()} != named:
-            self.doubt("the optimizer moves other parameters than those that need gradients")
+            self.doubt("the optimizer updates parameters other than those that require gradients")
         if self.optimizer.state:
             self.doubt("the optimizer had made steps before the recording began")
 
@@ -159,12 +159,12 @@ class Recorder:
     def _precision(self, module: nn.Module, *_: Any) -> None:
         """Within the pass too: accelerate puts autocast around `forward` alone."""
         if module.training and torch.is_autocast_enabled(self.device.type):
-            self.doubt("its passes ran in another precision (autocast)")
+            self.doubt("its passes ran in a different precision (autocast)")
 
     def _before(self, _: Any, given: tuple, named: dict[str, Any]) -> None:
         """What decides the step, as it stands before it."""
         if any(callable(one) for one in (*given, *named.values())):
-            self.doubt("its steps were given a closure, which passes over the batch within them")
+            self.doubt("its steps were given a closure, which evaluates the batch inside a step")
         if self.pending is None:
             self.doubt("no batch was given before the step")
             self.pending = [], generator_state(self.device)

@@ -52,11 +52,11 @@ class RecordingCallback(TrainerCallback):
         mask = given.get("attention_mask")
         learned = labels != NOT_LEARNED
         if len(learned.sum(1).unique()) > 1:
-            self.recorder.doubt("its loss is a mean over all tokens of a batch, and here it is one over its records, "
-                                "which differ in length")
+            self.recorder.doubt("its loss averages over all tokens of a batch; here it averages over records, which "
+                                "differ in length")
         if mask is not None and not bool(mask.all()) and any(
                 part.p for part in module.modules() if isinstance(part, nn.Dropout)):
-            self.recorder.doubt("its dropout also drew masks for padding, which lies elsewhere here")
+            self.recorder.doubt("its dropout also drew masks for padding, which is placed differently here")
         self.recorder.tokens(ids, torch.ones_like(ids) if mask is None else mask, learned)
 
     def on_train_end(self, *_: Any, **__: Any) -> None:

@@ -78,7 +78,7 @@ class CausalFamily(Family):
     def no_training(self, source: SourceFields) -> str:
         if source.weights or self.recipe(source).epochs:
             return ""
-        return ("This model is read as it is, without any training here, so it cannot be retrained; give a "
+        return ("This model was not trained here, so it cannot be retrained; give a "
                 "recipe with `epochs`, or choose another model.")
 
     def stored_checkpoints(self, source: SourceFields) -> int | None:

@@ -50,8 +50,8 @@ class Family(ABC):
             raise InvalidInput(f"`{dataset.name}` holds no texts, and `{source.model}` is a language model; use a "
                                "dataset such as `world_corruption`, or another model.")
         if not self.records and dataset.records is not None:
-            raise InvalidInput(f"`{dataset.name}` holds texts, and `{source.model}` is no language model; use one such "
-                               "as `World-0.4M`, or another dataset.")
+            raise InvalidInput(f"`{dataset.name}` holds texts, and `{source.model}` is not a language model; use one "
+                               "such as `World-0.4M`, or another dataset.")
 
     @abstractmethod
     def parameters(self, source: SourceFields) -> int:

@@ -57,7 +57,7 @@ class NetworkFamily(Family):
     def no_training(self, source: SourceFields) -> str:
         if not source.weights or source.recipe or stored_recordings.is_recording(source.weights):
             return ""
-        return ("How these weights were trained is not known, so the model cannot be retrained; give the "
+        return ("It is not known how these weights were trained, so the model cannot be retrained; give the "
                 "recipe beside the checkpoint, or train here instead.")
 
     def stored_checkpoints(self, source: SourceFields) -> int | None:

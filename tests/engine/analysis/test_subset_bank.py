@@ -124,7 +124,7 @@ def test_what_cannot_be_read_off():
         shapley(outcomes, kept)
     with pytest.raises(InvalidInput, match="do not determine"):
         shapley(np.zeros((1, 4)), Draw(kind="shapley", count=4).membership(20))
-    with pytest.raises(InvalidInput, match="almost always"):
+    with pytest.raises(InvalidInput, match="in almost none"):
         banzhaf(outcomes, np.ones((8, 4), bool))
     with pytest.raises(InvalidInput, match="have mismatched shapes"):
         banzhaf(outcomes[:, :5], kept)

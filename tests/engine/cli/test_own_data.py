@@ -43,7 +43,7 @@ def test_a_cleaned_copy_and_a_script(mine, tmp_path, capsys):
     changes.write_text("file,given,label\ncat/0.png,cat,dog\ndog/1.png,dog,\ndog/2.png,dog,dog\n")
     asked = ["clean-data", "--data", str(mine), "--changes", str(changes), "--classes", str(tmp_path / "classes.csv")]
     assert main([*asked, "--out", str(out)]) == 0
-    assert "17 examples are left: 1 with another label, 1 removed." in capsys.readouterr().out
+    assert "17 examples are left: 1 with a corrected label, 1 removed." in capsys.readouterr().out
     with zipfile.ZipFile(io.BytesIO(out.read_bytes())) as archive:
         names = set(archive.namelist())
     assert len(names) == 17 and "dog/0-2.png" in names and {Path(name).parts[0] for name in names} == {"cat", "dog"}
@@ -94,7 +94,7 @@ def test_a_corrected_answer_takes_the_place_of_the_stated_one(reviewed, capsys):
     Path("two.jsonl").write_text("".join(json.dumps(record) + "\n" for _ in range(2)))
     Path("decided.csv").write_text("record,id,verdict,answer\n1,a,corrected,B\n")
     assert main(["clean-data", "--data", "two.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
-    assert "2 records are left: 0 removed, 1 with another answer or response." in capsys.readouterr().out
+    assert "2 records are left: 0 removed, 1 with a corrected answer or response." in capsys.readouterr().out
     left = [json.loads(line)["response"] for line in Path("left.jsonl").read_text().splitlines()]
     assert left == ["It is A.", "It is B."]
 
@@ -109,7 +109,7 @@ def test_a_rewritten_response_comes_back_by_the_command_as_by_the_desk(reviewed,
     review.decide(2, WRONG, text=right)
     Path("decided.csv").write_text(review.to_csv())
     assert main(["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
-    assert "4 records are left: 2 removed, 1 with another answer or response." in capsys.readouterr().out
+    assert "4 records are left: 2 removed, 1 with a corrected answer or response." in capsys.readouterr().out
     left = [json.loads(line) for line in Path("left.jsonl").read_text().splitlines()]
     assert left == [reviewed[1], {**reviewed[2], "response": right}, *reviewed[4:]]
     assert [json.loads(line)["response"] for line in review.cleaned().splitlines()] == ["=1", right]

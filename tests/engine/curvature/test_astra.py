@@ -38,7 +38,7 @@ def test_it_starts_from_ek_fac():
 def test_settings_without_sense_are_refused():
     p = problem("mlp")
     for settings in ({"averaged": 0}, {"averaged": 99}, {"batch_size": 0}):
-        with pytest.raises(InvalidInput, match="Let ASTRA average"):
+        with pytest.raises(InvalidInput, match="ASTRA averages"):
             solve(ASTRA, p, vectors(p), 0.1, **settings)
     p = problem("mlp", l2=0.0)
     with pytest.raises(InvalidInput, match="l2 \\+ damping"):

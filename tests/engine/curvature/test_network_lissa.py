@@ -74,5 +74,5 @@ def test_seed_decides_the_batches():
 
 @pytest.mark.parametrize("settings", [{"averaged": 0}, {"averaged": 51}, {"batch_size": 0}])
 def test_impossible_settings_are_refused(settings):
-    with pytest.raises(InvalidInput, match="LiSSA average"):
+    with pytest.raises(InvalidInput, match="LiSSA averages"):
         solve(lissa.LISSA, problem(), vectors(problem()), 0.0, **settings)

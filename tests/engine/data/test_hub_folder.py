@@ -98,9 +98,9 @@ def test_what_save_to_disk_wrote_is_read(tmp_path):
      "its picture in another file"),
     (lambda folder: pq.write_table(pa.table({"image": [{"bytes": b"\x89PNG", "path": "a.png"}]}),
                                    _under(folder, "train.parquet")), "no column of classes"),
-    (lambda folder: _under(folder, "state.json").write_text("{}"), "names no files of data"),
+    (lambda folder: _under(folder, "state.json").write_text("{}"), "names no data files"),
     (lambda folder: _under(folder, "state.json").write_text('{"_data_files": [{"filename": 3}]}'),
-     "names no files of data"),
+     "names no data files"),
     (lambda folder: _under(folder, "state.json").write_text('{"_data_files": [{"filename": "a.arrow"}]}'),
      "a.arrow"),
     (lambda folder: pq.write_table(pa.table({"image": [{"bytes": b"\x89PNG", "path": "a.png"}], "label": [0]}).

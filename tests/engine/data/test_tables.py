@@ -71,7 +71,7 @@ def test_thousands_and_decimal_commas_become_points():
 
 @pytest.mark.parametrize(("columns", "label", "said"), [
     (["x", "Target"], "Target", "by its name"), (["x", "is_label"], "is_label", "by its name"),
-    (["x", "label"], "label", ""), (["x", "kind of thing"], "kind of thing", "the only one of a few texts")])
+    (["x", "label"], "label", ""), (["x", "kind of thing"], "kind of thing", "the only one with few distinct texts")])
 def test_the_label_is_told_by_name_or_values(columns, label, said, tmp_path):
     frame = FRAME.rename(columns={"a": columns[0], "label": columns[1]})[["id", *columns]]
     frame.to_parquet(tmp_path / "t.parquet")
@@ -89,8 +89,8 @@ def test_a_label_can_be_chosen_and_is_asked_for_where_nothing_tells_it(tmp_path)
 
 
 @pytest.mark.parametrize(("labels", "said"), [
-    ([str(["a", "b"]), str(["b"])] * 20, "holds lists or objects, no labels"),
-    (np.arange(40) * 7, "holds 40 different numbers, no classes")])
+    ([str(["a", "b"]), str(["b"])] * 20, "holds lists or objects, not labels"),
+    (np.arange(40) * 7, "holds 40 different numbers, not classes")])
 def test_several_labels_a_row_and_whole_numbers_that_measure_are_no_classes(labels, said, tmp_path):
     pd.DataFrame({"a": RNG.normal(size=40), "target": labels}).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(InvalidInput, match=said):
@@ -113,12 +113,12 @@ def test_each_kind_of_column_becomes_numbers():
     told = " ".join(found.said)
     for words in ("`when` is read as dates", "`kind` is read as categories", "`text` is read as texts",
                   "`list` is read as lists", "Empty cells of `n`", "`empty` has no value in any row",
-                  "`name` has another text in nearly every row"):
+                  "`name` has a different text in nearly every row"):
         assert words in told
 
 
 @pytest.mark.parametrize(("column", "said"), [
-    ([[1, 2], [1]] * 2, "not of one length"), ([[1.0, None]] * 4, "empty number"), ([{"x": 1}] * 4, "neither numbers"),
+    ([[1, 2], [1]] * 2, "differ in length"), ([[1.0, None]] * 4, "empty number"), ([{"x": 1}] * 4, "neither numbers"),
     ([1.0, np.inf, 1.0, 1.0], "infinite or huge number in row 1")])
 def test_columns_that_cannot_be(column, said):
     with pytest.raises(InvalidInput, match=said):
@@ -223,7 +223,7 @@ def test_a_table_without_names_or_with_measurements_as_labels_is_refused(tmp_pat
     with pytest.raises(InvalidInput, match="look like a row of data"):
         load_table(kept(tmp_path, "bare.csv", rows.encode()))
     measured = "a,target\n" + "\n".join(f"{i},{i * 1.37}" for i in range(30))
-    with pytest.raises(InvalidInput, match="`target` holds 30 different numbers, no classes"):
+    with pytest.raises(InvalidInput, match="`target` holds 30 different numbers, not classes"):
         load_table(kept(tmp_path, "measured.csv", measured.encode()))
     counted = "0,1,2,label\n" + "\n".join(f"{i},{i % 3},{i * 2},{'ab'[i % 2]}" for i in range(12))
     assert load_table(kept(tmp_path, "counted.csv", counted.encode())).n_features == 3

@@ -23,7 +23,7 @@ def scoring(process, route="exact", **settings):
     (STRANGER, scoring("trajectory", "first_order", eta=0.1), "No checkpoints of this model's training are stored"),
     (STRANGER, scoring("one_step", eta=0.1), ""),
     (STRANGER, Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"}, "exact"),
-     "How these weights were trained is not known"),
+     "It is not known how these weights were trained"),
 ])
 def test_what_a_model_cannot_be_asked_is_said_beforehand(source, asked, sentence):
     said = refusal(source, asked)

@@ -87,7 +87,7 @@ def test_bm25_is_the_textbook_formula():
                 idf = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
                 expected[q, k] += idf * count * 2.5 / (count + 1.5 * (1 - 0.75 + 0.75 * len(texts[row]) / mean))
     np.testing.assert_allclose(scored(problem, "bm25").values, expected, rtol=1e-12)
-    with pytest.raises(InvalidInput, match="known as tokens alone"):
+    with pytest.raises(InvalidInput, match="available only as tokens"):
         scored(cases.problem(texts=None), "bm25")
 
 

@@ -337,12 +337,12 @@ def test_a_descent_with_few_columns_at_a_time(curvature, monkeypatch):
 
 def test_statistics_of_batches_are_refused():
     trained = trained_problem(cases.convolutional, (2, 6, 6))
-    with pytest.raises(InvalidInput, match="also moves `1.running_mean`, which is no parameter"):
+    with pytest.raises(InvalidInput, match="also moves `1.running_mean`, which is not a parameter"):
         replay(trained, [Infinitesimal()], Replay(), torch.tensor([1]), Options())
 
 
 def test_an_unknown_training_is_refused():
-    with pytest.raises(InvalidInput, match="How this model was trained is not known"):
+    with pytest.raises(InvalidInput, match="not known how this model was trained"):
         replay(cases.problem(cases.smooth, (4,)), [Infinitesimal()], Replay(), torch.tensor([1]), Options())
 
 

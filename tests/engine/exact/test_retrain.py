@@ -130,7 +130,7 @@ def test_a_training_that_diverges_is_flagged():
 def test_what_is_refused():
     for missing in ({"recipe": None}, {"build": None}):
         problem = trained_problem(**missing)
-        with pytest.raises(InvalidInput, match="it cannot be trained again; give its `recipe`"):
+        with pytest.raises(InvalidInput, match="it cannot be retrained; give its `recipe`"):
             retrain(problem, [Remove()], Retrain(), problem.candidates, Options())
     problem = trained_problem()
     problem.build = lambda: pytest.fail("something was trained")

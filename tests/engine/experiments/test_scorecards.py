@@ -61,7 +61,7 @@ def test_evidence_has_at_least_100_queries_and_subsets_and_its_name_says_the_siz
     for preset in scorecards.PRESETS.values():
         sizes, [source] = preset.settings["sizes"], preset.settings["sources"]
         if preset.is_quick_check:
-            assert "no evidence" in preset.title and not folder(preset.name).exists()
+            assert "not evidence" in preset.title and not folder(preset.name).exists()
             continue
         assert preset.name.endswith(f"-{source['n_train']}") and sizes["among"] == "all"
         for count, noun in ((source["n_train"], "training"), (source["n_queries"], "queries"),

@@ -200,8 +200,8 @@ def test_a_model_that_learned_too_little_decides_nothing(tmp_path, accuracy, sho
     put(tmp_path, "table-5-1", table_5_1(), runs=[{"test_accuracy": accuracy}])
     (found,) = of(tmp_path, "opposite-preferences")
     assert bool(found.short) is short and found.verdict == (UNDECIDED if short else CONFIRMED)
-    assert not short or found.why == ("Too small to show the effect: the model reads 38% of the test examples right, "
-                                      "less than half.")
+    assert not short or found.why == ("Too small to show the effect: the model reads 38% of the test examples "
+                                      "correctly, less than half.")
 
 
 def test_an_attack_that_was_not_learned_decides_nothing(tmp_path):

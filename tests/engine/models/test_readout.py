@@ -129,5 +129,5 @@ def test_a_selection_that_misses_the_head_is_refused(selection):
     if selection == "last_block":  # body and head are both of it
         assert problem(ORDERS[1], parameters=selection).parameters
     else:
-        with pytest.raises(InvalidInput, match="its logits come from another layer"):
+        with pytest.raises(InvalidInput, match="logits come from a different layer"):
             problem(ORDERS[1], parameters=selection)

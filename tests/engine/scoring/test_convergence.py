@@ -116,7 +116,7 @@ def test_an_indefinite_hessian_is_no_minimum_and_the_answer_says_so(estimator):
     assert smallest < -0.02
     for damping, indefinite in ((1e-3, True), (-smallest + 0.1, False)):
         found = scored(p, response(estimator, damping))[0]
-        said = [remark for remark in found.convergence.remarks(estimator) if "no minimum" in remark]
+        said = [remark for remark in found.convergence.remarks(estimator) if "not a minimum" in remark]
         assert len(said) == indefinite and found.convergence.indefinite == indefinite
         assert bool(found.provenance["convergence"]["negative_curvature"]) == indefinite
 
@@ -133,7 +133,7 @@ def test_the_verdict_says_it_too():
     p = problem("mlp", loss="squared_probability_error", l2=0.0)
     exact, bad = scored(p, response(), response("datainf"))
     reason = compare([[exact, bad]]).verdicts[0][1].reason
-    assert "no minimum" in reason and ("relative residual up to" in reason) == bad.convergence.unsolved
+    assert "not a minimum" in reason and ("relative residual up to" in reason) == bad.convergence.unsolved
     assert "worse" not in reason
 
 

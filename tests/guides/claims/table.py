@@ -62,7 +62,7 @@ TABLES = {
         f"test {PICTURES}test_rates_of_wrong_labels_at_the_desk",
     "network | learned | TracIn, target logit | LiSSA, trusted loss | GradSim, trusted loss | RepSim":
         f"test {PICTURES}test_networks_at_the_desk",
-    "removed by | wrong among the removed | change | beside random removal":
+    "removed by | wrong among the removed | change | against random removal":
         f"test {PICTURES}test_removal_of_pictures_at_the_desk",
     "sought | estimator | response loss | explanation loss | answer logit | answer margin":
         f"test {LANGUAGE}test_corruption_with_smollm2_at_the_desk",

@@ -26,7 +26,7 @@ from tests.pages.support import says, sound
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def test_records_show_text_marks_and_ranks(ran):
+def test_records_show_text_marks_and_ranks(ran, screen):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="tracin"))
     assert says(at, "Between two seeds of the projection, rankings agree by τ =")
@@ -39,7 +39,9 @@ def test_records_show_text_marks_and_ranks(ran):
     poisoned = at.dataframe[0].value
     row = int(poisoned[poisoned["known as"] == "poison"]["record"].iloc[0])
     at.selectbox(key="choice:record").set_value(row).run()
-    assert '<mark class="trigger"' in html(at) and 'class="changed"' in html(at)
+    shown = screen["pages"][str(row)]["looks"]
+    assert '<mark class="trigger"' in shown and 'class="changed"' in shown
+    assert '<div class="wf-record">' not in html(at), "without shades it stands on the desk alone"
     assert at.query_params["record"] == str(row)
 
 

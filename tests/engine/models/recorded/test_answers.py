@@ -115,9 +115,9 @@ def test_a_run_that_ends_elsewhere_is_not_taken_for_the_recorded_one(tmp_path):
     trained(folder=tmp_path / "run", loss=lambda logits, y: 3 * cross_entropy(logits, y, label_smoothing=0.3))
     problem = problem_of(tmp_path / "run", X, "mlp")
     for scoring in (REPLAY, REMOVED):
-        with pytest.raises(InvalidInput, match="ends .* of its own way from where it ended.*engine recording"):
+        with pytest.raises(InvalidInput, match="ends .* of its path length away from where it ended.*engine recording"):
             compute(problem, scoring)
-    with pytest.raises(InvalidInput, match="so that it is another run"):
+    with pytest.raises(InvalidInput, match="so it is a different run"):
         group_effect(problem, REMOVED, [2, 7])
     assert compute(problem, TRACIN)[0].values.shape == (QUERIES, 2)
 

@@ -85,7 +85,7 @@ def test_examples_that_are_the_same_are_taken_in_turn(tmp_path):
 
 @pytest.mark.parametrize(("loss", "around", "step", "told"), [
     (lambda logits, y: cross_entropy(logits, y, label_smoothing=0.1), None, 1, "another loss"),
-    (None, lambda step, module: step == 5 and nn.init.zeros_(module[1].bias), 7, "something happened there alone")],
+    (None, lambda step, module: step == 5 and nn.init.zeros_(module[1].bias), 7, "something happened only there")],
     ids=["loss", "weights"])
 def test_a_run_that_does_not_replay_says_from_which_step_on_and_why(tmp_path, loss, around, step, told):
     trained(folder=tmp_path / "run", around=around, **({"loss": loss} if loss else {}))
@@ -145,9 +145,9 @@ def begun(module):
     (lambda own: descent(own, momentum=0.9, dampening=0.5), {}, 1, "`dampening` is 0.5"),
     (lambda own: torch.optim.Adam(own.parameters(), decoupled_weight_decay=True), {}, 1, "`decoupled_weight_decay`"),
     (grouped, {}, 1, "different options"), (begun, {}, 1, "before the recording began"),
-    (lambda own: torch.optim.SGD([own[1].weight], 0.1), {}, 1, "moves other parameters"),
+    (lambda own: torch.optim.SGD([own[1].weight], 0.1), {}, 1, "updates parameters other than"),
     (descent, {"batches": 2}, 1, "added up"), (descent, {"told": False}, 1, "no batch was given"),
-    (descent, {"y": torch.rand(8)}, 1, "no classes"), (descent, {"autocast": True}, 1, "autocast")],
+    (descent, {"y": torch.rand(8)}, 1, "not classes"), (descent, {"autocast": True}, 1, "autocast")],
     ids=["optimizer", "option", "decay", "groups", "begun", "parameters", "accumulation", "untold", "targets",
          "autocast"])
 def test_what_cannot_be_made_again_is_recorded_for_its_checkpoints(tmp_path, make, options, step, told):
@@ -257,7 +257,7 @@ def test_other_models_and_places_are_refused(recorded, tmp_path):
     with pytest.raises(InvalidInput, match="of another model"):
         open_recording(recorded).put(MODELS["cnn"](), 0)
     module = MODELS["softmax"]()
-    with pytest.raises(InvalidInput, match="holds something"):
+    with pytest.raises(InvalidInput, match="is not empty"):
         Recorder(recorded, module, descent(module))
     with pytest.raises(InvalidInput, match="at least 1"):
         Recorder(tmp_path / "run", module, descent(module), every=0)
