@@ -155,7 +155,7 @@ class Decisions(ABC):
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path, "the review", "move it away, and the review begins anew"):
+        with database_errors(self.path, "the review", "move it away, and the review begins empty"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10.0, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row
