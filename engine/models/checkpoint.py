@@ -116,7 +116,7 @@ def checksum(state: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for key, value in sorted(state.items()):
         digest.update(f"{key} {value.dtype} {tuple(value.shape)} ".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
