@@ -76,6 +76,12 @@ def test_the_control_is_in_the_address_and_moves_the_picture(step):
     assert [text.value for text in told[0]] != [text.value for text in told[1]]
 
 
+def test_without_a_file_of_answers_a_step_is_opened_in_the_session(home):
+    (home / "lessons.sqlite").mkdir(parents=True)
+    at = opened(2)
+    assert not at.error and "Reset the lesson" in [button.label for button in at.button]
+
+
 def test_the_tangent_lesson_drags_eta():
     near, far = opened(6, eta="0.01"), opened(6, eta="1")
     assert says(near, "η = 0.01") and says(far, "η = 1") and sound(near.slider[0].set_value(0.5).run())

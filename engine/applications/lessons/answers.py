@@ -98,7 +98,7 @@ class Answers:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path, "the file of answers", "move it away, and the lessons start over"):
+        with database_errors(self.path, "the file of answers", "move it away, and the lessons begin without answers"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
