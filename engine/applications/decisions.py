@@ -19,7 +19,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.folders import home_folder
 from engine.basics.transactions import immediate
 
-WRONG, FINE, UNSURE = "wrong", "fine", "unsure"
+VERDICTS = WRONG, FINE, UNSURE = "wrong", "fine", "unsure"
 LONGEST_NOTE = 2_000
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS log (
@@ -68,9 +68,18 @@ class Decisions(ABC):
         self.fingerprint, self.session = fingerprint, session
         self.path = Path(root or home_folder()) / "reviews" / f"{fingerprint}.sqlite"
 
-    @abstractmethod
     def _checked(self, decision: Decision) -> Decision:
         """The decision, if it makes sense for these data. Raises `InvalidInput`."""
+        if decision.verdict not in VERDICTS:
+            raise InvalidInput(f"`{decision.verdict[:40]}` is not a verdict; use {', '.join(VERDICTS)}.")
+        self._check(decision)
+        if len(decision.note) > LONGEST_NOTE:
+            raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
+        return decision
+
+    @abstractmethod
+    def _check(self, decision: Decision) -> None:
+        """Raises `InvalidInput` for a row, a label or a text that these data have not."""
 
     def add(self, decisions: Iterable[Decision], event: str = "", seen: str | None = None) -> int:
         """Record decisions as one act; how many. All of them or none, and once: an `event` that was recorded before,
