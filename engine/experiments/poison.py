@@ -49,7 +49,7 @@ RECIPE = Recipe(epochs=12, batch_size=128, learning_rate=0.1, momentum=0.9, weig
                 checkpoints=4, precision="mixed")
 ALL, PREDICTED = "all", "predicted class first"
 CASES = {"patch, 1%": ("patch", 0.01), "patch, 0.5%": ("patch", 0.005)}
-RIGHT_LABELS = {"right labels, 3%": ("right labels", 0.03)}
+RIGHT_LABELS = {"right labels, 2%": ("right labels", 0.02)}
 LONGER, CLEAN_EPOCHS, CLEAN_SEED = 24, 6, 1_000
 """Epochs of the training on poisons with right labels, and of the networks that they are moved against; the first seed
 of these."""
