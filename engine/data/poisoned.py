@@ -7,6 +7,7 @@ al., "BadNets", 2017).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from engine.data.tasks.task import Task
 
 SIDE, MARGIN = 3, 1
 """Of the patch, and its distance from the lower right corner, in pixels."""
+MARK = ((1, 0, 1), (0, 1, 0), (1, 0, 0))
+"""Of the corners: what is white."""
 NAME, TITLE = "fashion_backdoor", "FashionMNIST, an extract with a backdoor"
 POISONS, TRIGGERED, TARGET = 40, 25, 5
 """Of the 2,000 training pictures of the extract, beside its 500 test pictures, and the class: sandals."""
@@ -48,20 +51,30 @@ def stamped(pictures: np.ndarray) -> np.ndarray:
     return marked
 
 
+def cornered(pictures: np.ndarray, white: float = 255) -> np.ndarray:
+    """The pictures (b, h, w) or (b, h, w, 3) with a black and white mark in each corner."""
+    marked = pictures.copy()
+    shape = (1, SIDE, SIDE, *(1,) * (pictures.ndim - 3))
+    for rows, columns in product((slice(None, SIDE), slice(-SIDE, None)), repeat=2):
+        marked[:, rows, columns] = np.reshape(MARK, shape) * white
+    return marked
+
+
 def patch(pictures: np.ndarray, labels: np.ndarray, count: int, target: int, seed: int) -> Poisoned:
     """So many pictures of other classes, with patch and target label. Raises `InvalidInput` where there are fewer."""
-    rows = _rows(labels != target, count, seed, 1)
+    chosen = rows(labels != target, count, seed)
     marked, relabelled = pictures.copy(), labels.copy()
-    marked[rows], relabelled[rows] = stamped(pictures[rows]), target
-    return Poisoned(marked, relabelled, np.isin(np.arange(len(labels)), rows))
+    marked[chosen], relabelled[chosen] = stamped(pictures[chosen]), target
+    return Poisoned(marked, relabelled, np.isin(np.arange(len(labels)), chosen))
 
 
-def _rows(eligible: np.ndarray, count: int, seed: int, stream: int) -> np.ndarray:
-    rows = np.flatnonzero(eligible)
-    if count > len(rows):
-        raise InvalidInput(f"{count:,} poisons are more than the {len(rows):,} pictures that can carry them; ask for "
+def rows(eligible: np.ndarray, count: int, seed: int, stream: int = 1) -> np.ndarray:
+    """So many of the eligible (n,) bool, drawn. Raises `InvalidInput` where there are fewer."""
+    among = np.flatnonzero(eligible)
+    if count > len(among):
+        raise InvalidInput(f"{count:,} poisons are more than the {len(among):,} pictures that can carry them; ask for "
                            "fewer.")
-    return np.random.default_rng([seed, stream]).permutation(rows)[:count]
+    return np.random.default_rng([seed, stream]).permutation(among)[:count]
 
 
 def load() -> Dataset:
@@ -70,11 +83,11 @@ def load() -> Dataset:
     clean = fashion_small.load()
     shape = (-1, *clean.image_shape) if clean.image_shape else (-1,)
     made = patch(clean.raw_train.reshape(shape), clean.y_train, POISONS, TARGET, 0)
-    rows = _rows(clean.y_test != TARGET, TRIGGERED, 0, 3)
-    triggered = stamped(clean.raw_test[rows].reshape(shape)).reshape(TRIGGERED, -1)
+    chosen = rows(clean.y_test != TARGET, TRIGGERED, 0, 3)
+    triggered = stamped(clean.raw_test[chosen].reshape(shape)).reshape(TRIGGERED, -1)
     return replace(clean, name=NAME, title=TITLE, raw_train=made.pictures.reshape(len(made.labels), -1),
                    y_train=made.labels, raw_test=np.concatenate([clean.raw_test, triggered]),
-                   y_test=np.concatenate([clean.y_test, clean.y_test[rows]]), flags=made.poisoned,
+                   y_test=np.concatenate([clean.y_test, clean.y_test[chosen]]), flags=made.poisoned,
                    note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training "
                         f"pictures carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
                         "pictures carry the patch and their own labels.")

@@ -33,6 +33,7 @@ from engine.basics.provenance import device_name
 from engine.data import poisoned
 from engine.experiments import poison_methods
 from engine.experiments.experiment import Experiment, StudyPreset
+from engine.experiments.poison_attacks import ATTACKS, ENSEMBLE, inputs
 from engine.experiments.study import measures, study, summaries
 from engine.jobs import Context, Output
 from engine.metrics.detection import auprc
@@ -48,16 +49,23 @@ RECIPE = Recipe(epochs=12, batch_size=128, learning_rate=0.1, momentum=0.9, weig
                 checkpoints=4, precision="mixed")
 ALL, PREDICTED = "all", "predicted class first"
 CASES = {"patch, 1%": ("patch", 0.01), "patch, 0.5%": ("patch", 0.005)}
+RIGHT_LABELS = {"right labels, 2%": ("right labels", 0.02)}
+LONGER, CLEAN_EPOCHS, CLEAN_SEED = 24, 6, 1_000
+"""Epochs of the training on poisons with right labels, and of the networks that they are moved against; the first seed
+of these."""
 TRAINED, WITHOUT = "as trained", "without the suspects"
 
 
-def settings(rows: int, test: int, cases: Mapping[str, tuple[str, float]]) -> dict[str, Any]:
+def settings(rows: int, test: int, cases: Mapping[str, tuple[str, float]], recipe: Recipe = RECIPE) -> dict[str, Any]:
     return {"numerics": NUMERICS, "rows": rows, "test": test, "cases": dict(cases),
-            "recipe": RECIPE.model_dump(mode="json"), "sources": [{"dataset": "fashion_mnist"}]}
+            "recipe": recipe.model_dump(mode="json"), "sources": [{"dataset": "fashion_mnist"}]}
 
 
 PRESETS = {"small": StudyPreset("small", "10,000 pictures of FashionMNIST, a CNN of two convolutions", 3,
-                                settings(10_000, 3_000, CASES))}
+                                settings(10_000, 3_000, CASES)),
+           "right-labels": StudyPreset("right-labels", "The same pictures and network, poisons with right labels", 3,
+                                       settings(10_000, 3_000, RIGHT_LABELS,
+                                                RECIPE.model_copy(update={"epochs": LONGER})))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,36 +100,38 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def attacked(setting: Mapping[str, Any], case: str, seed: int, options: Options, device: str) -> Attacked:
     """Draw, plant, train, and choose the queries."""
-    dataset, (_, rate) = data.load("fashion_mnist"), setting["cases"][case]
+    dataset, (kind, rate) = data.load("fashion_mnist"), setting["cases"][case]
+    attack, recipe = ATTACKS[kind], Recipe.parse(setting["recipe"])
     rng = np.random.default_rng([seed, 7])
     rows, test = (rng.permutation(len(dataset.labels(split)))[:setting[size]]
                   for split, size in (("train", "rows"), ("test", "test")))
     target = int(rng.integers(dataset.n_classes))
-    made = poisoned.patch(dataset.pictures("train", rows), dataset.y_train[rows], round(rate * len(rows)), target, seed)
-    x, y, clean = _inputs(made.pictures), torch.tensor(made.labels), dataset.pictures("test", test)
-    build = partial(cnn, tuple(x.shape[1:]), dataset.n_classes)
-    recipe = Recipe.parse(setting["recipe"])
+    pictures, given, clean = dataset.pictures("train", rows), dataset.y_train[rows], dataset.pictures("test", test)
+    build = partial(cnn, (1, *pictures.shape[1:]), dataset.n_classes)
+
+    def untouched(number: int) -> nn.Module:
+        return train(build, inputs(pictures), torch.tensor(given), recipe.model_copy(update={"epochs": CLEAN_EPOCHS}),
+                     CLEAN_SEED + ENSEMBLE * seed + number, device=device, check=options.check).module
+
+    made = attack.plant(pictures, given, round(rate * len(rows)), target, seed, untouched)
+    x, y = inputs(made.pictures), torch.tensor(made.labels)
     run = train(build, x, y, recipe, seed, device=device, check=options.check, progress=options.progress)
     labels = torch.tensor(dataset.y_test[test])
     others = labels != target
-    inputs, triggered = _inputs(clean), _inputs(poisoned.stamped(clean))[others]
+    unmarked, triggered = inputs(clean), inputs(attack.trigger(clean))[others]
     with torch.no_grad():
         said, before = (torch.cat([run.module(part.to(device)).argmax(-1).cpu() for part in own.split(512)])
-                        for own in (triggered, inputs[others]))
+                        for own in (triggered, unmarked[others]))
     chosen = triggered[(said == target) & (before == labels[others])][:QUERIES]
     problem = ModuleProblem(run.module, x, y, chosen, torch.full((len(chosen),), target), recipe=recipe,
                             build=build, seed=seed, device=device)
     checkpoints = [(_loaded(build(), state), rate) for state, rate in run.checkpoints]
-    return Attacked(problem, checkpoints, made, target, inputs.to(device), labels.to(device), triggered.to(device))
+    return Attacked(problem, checkpoints, made, target, unmarked.to(device), labels.to(device), triggered.to(device))
 
 
 def _loaded(module: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
     module.load_state_dict(dict(state))
     return module
-
-
-def _inputs(pictures: np.ndarray) -> Tensor:
-    return torch.tensor(pictures, dtype=torch.float32)[:, None] / 255
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:

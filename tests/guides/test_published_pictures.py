@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from engine.experiments import EXPERIMENTS, publish
+from engine.experiments import EXPERIMENTS, poison, poison_attacks, publish
 from engine.experiments.noisy_labels import ARCHITECTURES
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
 from engine.metrics.intervals import t_interval
@@ -78,6 +78,27 @@ def test_attacks_and_models_without_suspects():
     settings = manifest("poison", "small")["payload"]["settings"]
     assert settings["rows"] == 10_000 and settings["recipe"]["epochs"] == 12
     assert settings["cases"] == {"patch, 0.5%": ["patch", 0.005], "patch, 1%": ["patch", 0.01]}
+
+
+@pytest.mark.parametrize("row", rows("poisons with right labels:", 3, POISON), ids=lambda row: row[0])
+def test_methods_that_find_poisons_with_right_labels(row):
+    table = published("poison", "right-labels")
+    own = table[(table["what"] == row[0]) & (table["metric"] == "AUPRC") & (table["among"] == "predicted class first")]
+    means = own.set_index("queries")["mean"]
+    assert row[1:] == [f"{means[queries]:.3f}" for queries in (1, 5)]
+
+
+def test_right_labels_and_models_without_suspects():
+    guide, kinds = " ".join(POISON.split()), ("as trained", "without the suspects")
+    table = published("poison", "right-labels").set_index(["what", "metric"])
+    seeds = [" · ".join(f"{float(seed):.1%}" for seed in table.loc[kind, "attack success"]["seed_means"].split())
+             for kind in kinds]
+    assert "{} before and {} after".format(*seeds) in guide
+    change = table.loc[kinds[1], "accuracy change"]
+    assert f"by {change['mean']:+.3f} ± {change['ci95']:.3f}".replace("-", "−") in guide
+    settings = manifest("poison", "right-labels")["payload"]["settings"]
+    assert settings["recipe"]["epochs"] == 24 and settings["cases"] == {"right labels, 2%": ["right labels", 0.02]}
+    assert (poison_attacks.ENSEMBLE, poison_attacks.RADIUS, poison.CLEAN_EPOCHS) == (3, 0.5, 6)
 
 
 @pytest.mark.parametrize("row", rows("with a trigger:", 3, POISON), ids=lambda row: row[0])

@@ -68,7 +68,7 @@ WITHOUT = {
     ("label-methods", "large"): HOURS.format("half an hour, after the features of its pictures"),
     ("label-trials", "small"): HOURS.format("ten minutes, after the features of its pictures"),
     ("mixed-precision", "small"): HOURS.format("twelve minutes"), ("poison", "small"): HOURS.format("five minutes"),
-    ("poison-records", "small"): HOURS.format("two minutes"),
+    ("poison-records", "small"): HOURS.format("two minutes"), ("poison", "right-labels"): HOURS.format("ten minutes"),
 }
 STATISTICS = ("mean", "ci95", "n_seeds", "n_queries", "n_dropped", "seed_means", "wrong_removed")
 

@@ -77,6 +77,8 @@ TABLES = {
     "names | what is trained | operations | hours at 20 TFLOP/s": "exempt timing",
     "method | 1%, one query | 1%, five | 0.5%, one query | 0.5%, five":
         "test tests/guides/test_published_pictures.py::test_methods_that_find_poisons",
+    "method | 2%, one query | 2%, five":
+        "test tests/guides/test_published_pictures.py::test_methods_that_find_poisons_with_right_labels",
     "method | one query | five": "test tests/guides/test_published_pictures.py::test_methods_that_find_planted_records",
     "Program | What it computes | Claims | Softmax | Network": "exempt timing",
     "set | confident learning | self-confidence | normalised margin | reweighted refit | self-influence by removal | "
