@@ -25,7 +25,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     known = list(scored.suspicion)
     names = [other.title for other in known]
     opened = state.OPENED.chosen(len(known), first_opened(known, tau, pair))
-    with st.container(key="wf-heatmap-widest"):
+    with st.container(key="wf-heatmap-rankings"):
         draw(heatmap.heatmap, cells(scored.suspicion, tau, opened), "kendall_tau", 0.0, key=state.OPENED.chart_key,
              on_select="rerun", selection_mode=[heatmap.SELECTION],
              alt=f"Kendall tau between {len(names)} rankings of the labels.")
