@@ -99,7 +99,7 @@ def test_adapters_that_cannot_be_attached_are_refused_before_a_weight_is_loaded(
 def test_learned_prompts_are_refused(tmp_path, model_folder):
     get_peft_model(AutoModelForCausalLM.from_pretrained(model_folder), PrefixTuningConfig(
         task_type="CAUSAL_LM", num_virtual_tokens=2)).save_pretrained(tmp_path)
-    with pytest.raises(InvalidInput, match="PREFIX_TUNING, which learns tokens in front of the prompt"):
+    with pytest.raises(InvalidInput, match="PREFIX_TUNING, which learns tokens placed before the prompt"):
         loading.check(str(tmp_path))
 
 
