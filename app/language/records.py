@@ -28,7 +28,7 @@ from engine.desk.language import (
     of_query,
 )
 
-FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
+FLAGS = {"answer": "wrong answer", "rationale": "mismatched rationale", "poison": "poison", "benign": "benign trigger"}
 
 
 def show(wanted: Study, estimator: str, behavior: str) -> None:

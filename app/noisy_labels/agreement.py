@@ -12,6 +12,7 @@ from app.charts import heatmap
 from app.charts.draw import draw
 from app.noisy_labels import opened_pair, state
 from app.widgets.results import downloads
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
 from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, why
@@ -24,7 +25,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     known = list(scored.suspicion)
     names = [other.title for other in known]
     opened = state.OPENED.chosen(len(known), first_opened(known, tau, pair))
-    with st.container(key="wf-heatmap-wide"):
+    with st.container(key="wf-heatmap-rankings"):
         draw(heatmap.heatmap, cells(scored.suspicion, tau, opened), "kendall_tau", 0.0, key=state.OPENED.chart_key,
              on_select="rerun", selection_mode=[heatmap.SELECTION],
              alt=f"Kendall tau between {len(names)} rankings of the labels.")
@@ -55,6 +56,6 @@ def cells(suspicion: Mapping[Pair, np.ndarray], tau: np.ndarray, opened: tuple[i
     names = [pair.title for pair in pairs]
     return pd.DataFrame([
         {"row": i, "column": j, "first": f"{i + 1}. {names[i]}", "second": f"{j + 1}. {names[j]}", "mean": tau[i, j],
-         "value": f"{tau[i, j]:.2f}".replace("-", "−"), "agreement": f"{tau[i, j]:+.3f}".replace("-", "−"),
+         "value": signed(tau[i, j], 2), "agreement": f"{tau[i, j]:+.3f}".replace("-", "−"),
          "verdict": why(pairs[i], pairs[j]).headline, "chosen": (i, j) in (opened, opened[::-1])}
         for i in range(len(names)) for j in range(len(names))])

@@ -175,8 +175,7 @@ def _counts(own: pd.DataFrame) -> str:
     row = own.iloc[0]
     clauses = [f"± is a 95% t interval over {int(own['n'].max()):,} queries or repetitions"]
     if row["subsets"]:
-        clauses.append(f"{row['subsets']:,} subsets; sampling them contributes ± {own['ci95_subsets'].median():.2f} "
-                       "beside it")
+        clauses.append(f"{row['subsets']:,} subsets; sampling them adds ± {own['ci95_subsets'].median():.2f}")
     if row["n_seeds"] > 1:
         clauses.append(f"{row['n_seeds']} training seeds, standard deviation of their means "
                      f"{own['seed_sd'].median():.2f}; these two are medians over methods, the table has each one's own")

@@ -61,7 +61,7 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     assert re.fullmatch(r"−?\d\.\d\d ± \d\.\d\d", card["Linear datamodeling score"].iloc[0])
     assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: 1.00, because training ends at one optimum")
     assert says(at, PROTOCOLS["weights"].definition) and says(at, "protocol weights")
-    assert says(at, "10 queries or repetitions · 4 subsets; sampling them contributes ±")
+    assert says(at, "10 queries or repetitions · 4 subsets; sampling them adds ±")
     assert "50% of the candidates, 88.3% of the training data" in list(measures(at).measure)
     at = sound(open("scorecard", benchmark="subclasses", **SMALL))
     assert says(at, "the target is similarity within a class") and says(at, "no ceiling is shown")

@@ -32,7 +32,7 @@ PAGES = (
     PageEntry("noisy_labels", "Noisy labels", ":material/label_off:",
               "Find labels that are likely wrong, review them, and see what removing them does."),
     PageEntry("poison", "Poison", ":material/bug_report:",
-              "Start from one wrong prediction: rank the training examples behind it, remove them, and retrain."),
+              "Rank the training examples behind one wrong prediction, remove them, and retrain."),
     PageEntry("language_models", "Language models", ":material/forum:",
               "Find the training records behind a language model's response.", own=True),
     PageEntry("learn", "Learn", ":material/school:",

@@ -218,7 +218,7 @@ def test_a_search_blames_nobody(small):
     assert "the distance between LiSSA and 2 L-BFGS iterations, which is a search" in found.sentence
     first, second = found.ends
     assert "is not known to be right: 2 L-BFGS iterations end where the gradient is" in first
-    assert "right for its own definition" in second and "no reference for inverse Hessian (LiSSA)" in second
+    assert "right for its own definition" in second and "not a reference for inverse Hessian (LiSSA)" in second
 
 
 def test_candidates_that_did_not_converge_are_left_out():

@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
 def test_labels_of_a_kind_in_the_order_of_the_pictures(folder):
     pd.DataFrame({"label": [1, 2, 3], "worst": [1, 5, 3]}).to_parquet(folder)
     np.testing.assert_array_equal(cifar10n.labels("worst", np.array([1, 2, 3])), [1, 5, 3])
-    with pytest.raises(MissingData, match="another order"):
+    with pytest.raises(MissingData, match="a different order"):
         cifar10n.labels("worst", np.array([2, 1, 3]))
     with pytest.raises(MissingData, match="damaged"):
         cifar10n.labels("aggregate", np.array([1, 2, 3]))

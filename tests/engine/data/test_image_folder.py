@@ -266,7 +266,7 @@ def test_zip_that_is_cut_short_damaged_or_foreign(tmp_path):
 
 def test_file_in_place_of_a_folder(tmp_path):
     (tmp_path / "a.txt").write_text("hello")
-    refused("another format", tmp_path / "a.txt")
+    refused("a different format", tmp_path / "a.txt")
 
 
 def test_a_list_of_wrong_labels_gives_flags(tmp_path):

@@ -86,7 +86,7 @@ def test_annotations_of_objects_are_no_classes(tmp_path):
     rows = [json.dumps({"file_name": f"{k}.png", "objects": {"categories": [k % 2]}}) for k in range(8)]
     root = folder(tmp_path, [f"{k}.png" for k in range(8)])
     (root / "metadata.jsonl").write_text("\n".join(rows))
-    with pytest.raises(InvalidInput, match="its column `objects` holds lists or objects, no classes"):
+    with pytest.raises(InvalidInput, match="its column `objects` holds lists or objects, not classes"):
         load_image_folder(root)
 
 

@@ -206,7 +206,7 @@ def test_an_estimator_of_another_question_is_no_bad_answer_to_this_one(departed,
     for pair in ((departed, plain), (plain, departed)):
         found = verdict(*pair)
         assert found.code == "both on {T}" and said in found.reason and "training process differs" in found.headline
-        assert departed.axis("T") in found.reason and "all their difference is its error" not in found.reason
+        assert departed.axis("T") in found.reason and "whole difference is the error" not in found.reason
     assert verdict(departed, departed).code == "same scores"
 
 
