@@ -28,8 +28,10 @@ class Scaled:
         return (self.rows / self.divisors[:, None]).double()
 
     def split(self, size: int, dim: int) -> Iterator[Tensor]:
-        """Columns of Φ, of which dim is 1."""
-        return (part / self.divisors[:, None] for part in self.rows.split(size, dim))
+        """Columns of Φ, of which dim is 1, one after another in the same memory."""
+        room = self.rows.new_empty(len(self.rows), min(size, self.rows.shape[1]))
+        return (torch.div(part, self.divisors[:, None], out=room[:, :part.shape[1]])
+                for part in self.rows.split(size, dim))
 
 
 Features = Tensor | Scaled

@@ -1,9 +1,12 @@
 """Language models: caching gradients against training on the same tokens, its memory, and scoring from the cache."""
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -84,6 +87,38 @@ def test_batches_by_tokens_and_memory(tmp_path, monkeypatch):
     print(f"\n{len(run.encoded):,} records of the embedded model, {sum(run.sizes.values()):,} adapter parameters: "
           f"{few:.2f} processor seconds in batches of 8, {many:.2f} by tokens and memory, {many / few:.2f} times")
     assert SMALL or many <= 0.85 * few
+
+
+def size_of(folder):
+    """Bytes of the files in a folder, some of which may be gone meanwhile."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.stat(Path(parent) / name).st_size
+    return total
+
+
+def test_disk_and_memory_of_attribute(tmp_path):
+    """Of the command, start to end, with 1,000 records of the embedded model: bergson stores 3.9 MB and takes 1.25
+    GiB. The scores take what their table takes."""
+    clean, home, out = (80 if SMALL else 800), tmp_path / "home", tmp_path / "scores.csv"
+    run = {"model": EMBEDDED_MODEL, "task": {"name": "conditional_backdoor", "questions": "world", "clean": clean,
+                                             "poison": clean // 8, "benign": clean // 8, "test": 8},
+           "recipe": {"rank": 8, "checkpoints": 1, "batch": 8, "epochs": 1}}
+    child = subprocess.Popen([sys.executable, "-m", "engine", "attribute", "--run", json.dumps(run), "--out", str(out)],
+                             cwd=ROOT, env={**os.environ, "WHICHFLUENCE_HOME": str(home), "OMP_NUM_THREADS": "1"},
+                             stdout=subprocess.DEVNULL)
+    stored, ended = 0, 0
+    while not ended:
+        time.sleep(0.2)
+        stored = max(stored, size_of(home))
+        ended, status, used = os.wait4(child.pid, os.WNOHANG)
+    memory, spent = used.ru_maxrss / 2**20, used.ru_utime + used.ru_stime
+    print(f"\nattribute, {clean * 10 // 8:,} records: {stored / 1e6:.1f} MB on disk at most, "
+          f"{out.stat().st_size / 1e6:.1f} MB of scores, {memory:.2f} GiB, {spent:.1f} processor seconds")
+    child.returncode = status
+    assert status == 0 and (SMALL or stored <= 5 * out.stat().st_size and memory <= 1.25)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="measures a GPU, and there is none")

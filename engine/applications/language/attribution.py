@@ -383,6 +383,7 @@ class Attribution:
         missing = cache.missing
         done = len(encoded) - len(missing)
         progress(done / len(encoded))
+        heap.trim()  # what the training left
         trim = heap.trimmer()
         with gradients.tapped(self.model, self.sizes) as tap:
             for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,

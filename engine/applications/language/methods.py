@@ -11,6 +11,7 @@ import torch
 
 from engine.applications.language.projection import Projection
 from engine.basics.errors import InvalidInput
+from engine.basics.heap import trim
 from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.settings import Declared, declared
@@ -75,7 +76,9 @@ class RecordMethod:
     def score(self, features: CachedFeatures, behavior: str) -> np.ndarray:
         """(m, n) of queries and records, positive where the record supports the behavior; with η = 1."""
         scoring, response = self._answer(features, behavior)
-        return (scoring.orientation * response.scores(scoring.readout, torch.zeros(features.shape[0]))).numpy()
+        scores = response.scores(scoring.readout, torch.zeros(features.shape[0]))
+        trim()  # of blocks of gradients
+        return (scoring.orientation * scores).numpy()
 
     def mean_score(self, features: CachedFeatures, behavior: str) -> np.ndarray:
         """(n,), the mean of `score` over queries, computed once."""

@@ -8,6 +8,16 @@ from sklearn.linear_model import RidgeCV
 from engine.curvature import gram as gram_matrix
 from engine.estimators import ridge
 from engine.estimators.ridge import generalised_cross_validation, leave_one_out, regularised_inverse
+from engine.gradients.scaled import Scaled
+
+
+@pytest.mark.parametrize(("n", "k"), [(30, 2_100), (300, 20)])
+def test_features_that_are_divided_as_they_are_read(n, k):
+    """To the last bit, by either side of the duality, and of more columns than are read at once."""
+    draw = torch.Generator().manual_seed(0)
+    rows, divisors = torch.randn(n, k, generator=draw), -torch.rand(n, generator=draw) - 0.1
+    phi, scaled, right = rows / divisors[:, None], Scaled(rows, divisors), torch.randn(4, k, generator=draw).double()
+    assert torch.equal(regularised_inverse(scaled, 0.1)(right), regularised_inverse(phi, 0.1)(right))
 
 
 @pytest.mark.parametrize("columns", [7, 4096])
