@@ -22,7 +22,7 @@ from tests.guides.published import (
 )
 
 
-@pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("0.47):", 4, REPRODUCING), ids=lambda row: row[0])
 def test_noisy_labels_at_the_desk(row):
     table = published("table-5-1")
     own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
@@ -225,7 +225,7 @@ def test_rates_of_wrong_labels_at_the_desk(row):
                     "LiSSA": "Hard margin" if row[0] == "0.4" else "Trusted loss"}
 
 
-@pytest.mark.parametrize("row", rows("network predicts after\ntraining:", 6, REPRODUCING), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("network predicts\nafter training:", 6, REPRODUCING), ids=lambda row: row[0])
 def test_networks_at_the_desk(row):
     table, paper = (pd.read_csv(ROOT / "assets" / path, keep_default_na=False) for path in (
         "results/table-a9/desk/results.csv", "paper/table_a9_noisy_label_auprc_by_architecture.csv"))
