@@ -230,7 +230,7 @@ def facts(folder, **changes):
     (cut, "`step-000004.safetensors` was altered or cut short"),
     (lambda folder: (folder / "steps.safetensors").unlink(), "`steps.safetensors` is missing"),
     (lambda folder: (folder / "recording.json").write_text("{"), "is not JSON"),
-    (lambda folder: (folder / "recording.json").write_text("[1]"), "of another program"),
+    (lambda folder: (folder / "recording.json").write_text("[1]"), "from another program"),
     (lambda folder: (folder / "recording.json").unlink(), "holds no `recording.json`"),
     (lambda folder: facts(folder, steps="many"), "steps"),
     (lambda folder: facts(folder, steps=8), "do not fit together"),
