@@ -177,7 +177,7 @@ def _ranges(study: Study) -> tuple[str, ...]:
     """A range of tokens of one query, which is read beside the other behaviors; none where none is wanted."""
     with st.expander("Explain a range of tokens of one query", icon=":material/format_ink_highlighter:",
                      expanded=choice.one("ranged", False, choice.on_off)), guarded("This range"):
-        if not toggle("ranged", "Add a behavior on a token range"):
+        if not toggle("ranged", "Add a range of tokens"):
             return ()
         before = choice.one(RANGE, "", lambda text: ranged(text).spelling)
         spelling = token_range_picker.show("language:range", study.queries, ranged(before) if before else None,

@@ -166,7 +166,7 @@ def test_a_scale_that_is_too_small_says_why(monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
     at = sound(support.open("paper", settle=False, experiment="table-5-1", preset="small"))
     assert says(at, "A quick check that the code runs")
-    assert [warning for warning in at.warning if "the model reads 38% of the test examples right" in warning.value]
+    assert [warning for warning in at.warning if "the model reads 38% of the test examples correctly" in warning.value]
     at = sound(support.open("paper", settle=False, experiment="table-a6", preset="paper"))
     assert not at.warning and not says(at, "A quick check that the code runs")
 
