@@ -135,7 +135,7 @@ def test_examples_show_them_by_their_names_and_can_go_back(file):
 
 
 @pytest.mark.parametrize(("name", "content", "said"), [
-    ("new.npz", b"no archive", "damaged"), ("new.pdf", b"", "is not one of"), ("new.csv", b"a,label\n1,2\n", "is a table"),
+    ("new.npz", b"no archive", "damaged"), ("new.pdf", b"", "not one of"), ("new.csv", b"a,label\n1,2\n", "is a table"),
     ("new.jsonl", b"{}", "`new.jsonl` is a table")])
 def test_what_does_not_fit_is_refused_and_not_stored(home, name, content, said):
     with pytest.raises(wf.InvalidInput, match=said):

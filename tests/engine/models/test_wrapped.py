@@ -35,8 +35,8 @@ def test_a_hook_that_only_looks_is_no_reason():
 @pytest.mark.parametrize("module, said", [
     (nn.Sequential(nn.LazyLinear(3)), "`weight` of the layer `0` has no shape yet"),
     (nn.Sequential(weight_norm(nn.Linear(4, 3))), "layer `0` holds `weight`, .* use `torch.nn.utils.parametrizations"),
-    (nn.Sequential(torch.jit.script(nn.Linear(4, 3))), "layer `0` is a `.*ScriptModule`, which per-example gradients cannot pass through"),
-    (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, which per-example gradients cannot pass through"),
+    (nn.Sequential(torch.jit.script(nn.Linear(4, 3))), "layer `0` is a `.*ScriptModule`, which per-example"),
+    (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, which per-example"),
     (nn.Sequential(nn.Linear(4, 3, dtype=torch.cfloat)), "`weight` of the layer `0` is complex"),
     (hooked(lambda gradient: gradient * (torch.arange(12).view(3, 4) > 0)), "A hook changes .* `weight`"),
     (hooked(lambda gradient: gradient.clamp(-1, 1)), "A hook changes the gradient"),
