@@ -40,7 +40,7 @@ from engine.metrics.detection import detection
 from engine.models.recipe import Recipe
 from engine.store.results import Result
 
-NUMERICS = 3
+NUMERICS = 2
 CLEANLAB = ("confident", "self_confidence", "normalized_margin")
 RECOMMENDED = Pair("Recommended by the trial")
 SECONDS, REPORTED, BEYOND = "CPU seconds", "P@reported", "AUPRC beyond cleanlab"
