@@ -1,8 +1,8 @@
 (() => {
-  const base = window.__streamlit.BACKEND_BASE_URL;
+  const base = window.__streamlit.BACKEND_BASE_URL, idle = window.requestIdleCallback ?? setTimeout;  // not in Safari
   const still = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'notRunning';
   const soon = () => new Promise(done => {  // a page that is being drawn goes first
-    const look = () => still() ? requestIdleCallback(done) : setTimeout(look, 300);
+    const look = () => still() ? idle(done) : setTimeout(look, 300);
     look();
   });
   const load = async () => {
