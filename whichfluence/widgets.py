@@ -87,8 +87,9 @@ def _ends(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
         for query, values in enumerate(oriented):
             order = np.argsort(-values, kind="stable")
             order = order[~np.isnan(values[order])]
+            ends = np.unique([*range(len(order))[:DEEPEST], *range(len(order))[-DEEPEST:]]).astype(int)
             rows += [{"row": row, "query": query, "candidate": int(own.candidates[index]), "best": best,
                       "worst": len(order) - 1 - best, "score": float(own.values[query, index]),
                       "oriented": float(values[index])}
-                     for best, index in enumerate(order) if min(best, len(order) - 1 - best) < DEEPEST]
+                     for best, index in zip(ends.tolist(), order[ends], strict=True)]
     return rows

@@ -51,12 +51,12 @@ def stamped(pictures: np.ndarray) -> np.ndarray:
     return marked
 
 
-def cornered(pictures: np.ndarray, white: float = 255) -> np.ndarray:
+def cornered(pictures: np.ndarray) -> np.ndarray:
     """The pictures (b, h, w) or (b, h, w, 3) with a black and white mark in each corner."""
     marked = pictures.copy()
     shape = (1, SIDE, SIDE, *(1,) * (pictures.ndim - 3))
     for rows, columns in product((slice(None, SIDE), slice(-SIDE, None)), repeat=2):
-        marked[:, rows, columns] = np.reshape(MARK, shape) * white
+        marked[:, rows, columns] = np.reshape(MARK, shape) * 255
     return marked
 
 

@@ -39,9 +39,14 @@ def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
     them knows what they were. Raises MissingData if there is no such file, InvalidInput if it is
     damaged, holds anything but tensors, or does not fit the module.
     """
+    return load_state(module, read_state(path), Path(path).name)
+
+
+def load_state(module: nn.Module, state: Mapping[str, Tensor], name: str) -> nn.Module:
+    """The same of tensors that `read_state` gave of the file `name`. Raises `InvalidInput` if they do not fit."""
     own = module.state_dict()
-    state = by_names(read_state(path), own)
-    _check_fit(own, state, Path(path).name)
+    state = by_names(state, own)
+    _check_fit(own, state, name)
     if any(state[key].dtype == torch.float64 and own[key].dtype == torch.float32 for key in own if key in state):
         own = module.double().state_dict()
     module.load_state_dict({key: state.get(key, value) for key, value in own.items()})

@@ -14,7 +14,7 @@ from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import make_folder
 from engine.basics.own_files import OwnFiles
 from engine.basics.quota import require_room
-from engine.models.checkpoint import checksum, load_checkpoint, read_state, save_checkpoint
+from engine.models.checkpoint import checksum, load_checkpoint, load_state, read_state, save_checkpoint
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
 MOST_BYTES = 500_000_000
@@ -57,7 +57,7 @@ def load(name: str, module: nn.Module) -> nn.Module:
     """The module with the stored weights. Raises `MissingData` where they are no longer there, or damaged."""
     path = FILES.require(name)
     try:
-        read_state(path)
+        state = read_state(path)
     except InvalidInput:
         raise MissingData(f"The stored weights `{name}` are damaged; give the checkpoint again.") from None
-    return load_checkpoint(module, path)
+    return load_state(module, state, path.name)

@@ -174,19 +174,20 @@ def test_the_keyboard_enters_what_opens_and_comes_back(visit):
     visit.page.wait_for_function(FOCUS, arg='[data-testid="stPopover"]')
 
 
+def press_until_gone(page, name, area):
+    """Press a button by the keyboard that goes with it; the focus is in the area then."""
+    button = page.get_by_role("button", name=name)
+    button.focus()
+    page.keyboard.press("Enter")
+    button.wait_for(state="detached")
+    page.wait_for_function(FOCUS, arg=f'[data-testid="{area}"]')
+
+
 @on("learn")
 def test_the_keyboard_stays_on_a_page_whose_button_has_gone(visit):
-    button = visit.page.get_by_role("button", name="Show the result")
-    button.focus()
-    visit.page.keyboard.press("Enter")
-    button.wait_for(state="detached")
-    visit.page.wait_for_function(FOCUS, arg='[data-testid="stMain"]')
+    press_until_gone(visit.page, "Show the result", "stMain")
 
 
 @on("poison")
 def test_the_keyboard_stays_in_a_sidebar_whose_button_has_gone(visit):
-    button = visit.page.get_by_role("button", name="Try pictures with a planted backdoor")
-    button.focus()
-    visit.page.keyboard.press("Enter")
-    button.wait_for(state="detached")
-    visit.page.wait_for_function(FOCUS, arg='[data-testid="stSidebarContent"]')
+    press_until_gone(visit.page, "Try pictures with a planted backdoor", "stSidebarContent")

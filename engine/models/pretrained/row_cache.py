@@ -95,7 +95,7 @@ def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple
 def _write(path: Path, rows: dict[bytes, np.ndarray]) -> None:
     with disk_errors("the features of your data"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    stored = [(key, row.tobytes() + _checksum(row.tobytes())) for key, row in rows.items()]
+    stored = [(key, own + _checksum(own)) for key, own in ((key, row.tobytes()) for key, row in rows.items())]
     try:
         _insert(path, stored)
     except sqlite3.DatabaseError as error:
