@@ -19,7 +19,9 @@ from engine.jobs import STORED_FRACTION, stored_part
 from engine.metrics import seed_means
 from engine.metrics.intervals import t_interval
 
-SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "wrong_removed")
+AVERAGED = ("wrong_removed", "ci95_queries", "ci95_subsets")
+"""Columns that are means over the seeds at which they are known."""
+SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "note", *AVERAGED)
 """The columns that depend on the seeds; all others say what a row is."""
 OF_A_RUN = ("seeds", "command", "written", "wall_seconds", "versions", "device", "passes", "study_digest",
             resident.KEY, STORED_FRACTION)
@@ -71,10 +73,17 @@ def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Seque
         "mean": [mean for mean, _ in intervals], "ci95": [half for _, half in intervals]}
     if "n_dropped" in joined:
         columns["n_dropped"] = joined["n_dropped"] + joined["n_dropped of the fresh"]
-    if "wrong_removed" in joined:
-        old, new = (pd.to_numeric(joined[name]) for name in ("wrong_removed", "wrong_removed of the fresh"))
-        columns["wrong_removed"] = (before * old + after * new) / (before + after)
+    if "note" in joined:
+        columns["note"] = joined["note"].fillna("").where(lambda note: note != "", joined["note of the fresh"])
+    for name in {*AVERAGED} & {*joined.columns}:
+        columns[name] = _averaged(joined, name, before, after)
     return columns
+
+
+def _averaged(joined: pd.DataFrame, name: str, before: int, after: int) -> np.ndarray:
+    """The mean of a column over all seeds (rows,), where it is NaN in the one table that of the other."""
+    both = np.ma.masked_invalid(joined[[name, f"{name} of the fresh"]].astype(float))
+    return np.ma.average(both, axis=1, weights=[before, after]).filled(np.nan)
 
 
 def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,6 +64,17 @@ def test_shares_of_what_was_removed_are_means_over_all_seeds():
     np.testing.assert_allclose(found["wrong_removed"], 0.3)
 
 
+def test_a_board_grows_by_seeds():
+    nan = float("nan")
+    (before, old), (after, new) = published([0, 1]), published([2])
+    table, _ = more_seeds.together(
+        (before.assign(note=[nan, "left out"], ci95_queries=[0.1, nan], ci95_subsets=nan), old),
+        (after.assign(note=["too few", "twice"], ci95_queries=[0.4, 0.3], ci95_subsets=nan), new))
+    assert table["note"].tolist() == ["too few", "left out"]
+    np.testing.assert_allclose(table["ci95_queries"], [0.2, 0.3])
+    assert table["ci95_subsets"].isna().all()
+
+
 @pytest.mark.parametrize("seeds", [[0], [1, 2], [3]])
 def test_seeds_that_stand_there_or_leave_a_gap_are_refused(seeds):
     with pytest.raises(InvalidInput, match="give 2 as the first seed"):
