@@ -63,12 +63,12 @@ def check(standing: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
                            "added; publish without adding, which replaces them.")
 
 
-def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Sequence[Any]]:
+def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Sequence[Any] | pd.Series]:
     """Columns of `SUMMARY` over the seeds of both."""
     texts = [f"{old} {new}" for old, new in zip(joined["seed_means"], joined["seed_means of the fresh"], strict=True)]
     values = [seed_means.split(text) for text in texts]
     intervals = [t_interval(each) for each in values]
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Sequence[Any] | pd.Series] = {
         "seed_means": texts, "n_seeds": [int((~np.isnan(each)).sum()) for each in values],
         "mean": [mean for mean, _ in intervals], "ci95": [half for _, half in intervals]}
     if "n_dropped" in joined:
@@ -80,10 +80,11 @@ def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Seque
     return columns
 
 
-def _averaged(joined: pd.DataFrame, name: str, before: int, after: int) -> np.ndarray:
+def _averaged(joined: pd.DataFrame, name: str, before: int, after: int) -> pd.Series:
     """The mean of a column over all seeds (rows,), where it is NaN in the one table that of the other."""
-    both = np.ma.masked_invalid(joined[[name, f"{name} of the fresh"]].astype(float))
-    return np.ma.average(both, axis=1, weights=[before, after]).filled(np.nan)
+    both = joined[[name, f"{name} of the fresh"]].apply(pd.to_numeric)
+    weights = np.array([before, after])
+    return (both * weights).sum(axis=1, min_count=1) / (both.notna() * weights).sum(axis=1)
 
 
 def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def test_a_board_grows_by_seeds():
     nan = float("nan")
     (before, old), (after, new) = published([0, 1]), published([2])
     table, _ = more_seeds.together(
-        (before.assign(note=[nan, "left out"], ci95_queries=[0.1, nan], ci95_subsets=nan), old),
+        (before.assign(note=[nan, "left out"], ci95_queries=[0.1, nan], ci95_subsets=""), old),
         (after.assign(note=["too few", "twice"], ci95_queries=[0.4, 0.3], ci95_subsets=nan), new))
     assert table["note"].tolist() == ["too few", "left out"]
     np.testing.assert_allclose(table["ci95_queries"], [0.2, 0.3])
