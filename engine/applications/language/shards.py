@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.applications.language.attribution import Attribution, Check, Progress
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.cache import Cache
+from engine.applications.language.fine_tuned import Check, Progress
 from engine.basics.files import discard
 from engine.data.tasks import TASKS
 from engine.models.causal import passes

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language import mean_products, shards, width
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language import shards, width
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
+from engine.applications.language.mean_products import MeanProducts
 from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.provenance import device_name, versions_of
@@ -149,7 +151,8 @@ def _filled(run: Attribution, content: str, point: FineTuneCheckpoint, sets: Seq
             context: Context) -> int:
     """The bytes of the caches of a checkpoint, which are there then."""
     if content == "products":
-        return mean_products.cached(run, point, sets, context.check, context.part(f"products with mean {said}")).size
+        products = MeanProducts(run, tuple(sets))
+        return products.cached(point, context.check, context.part(f"products with mean {said}")).size
     of = shards.count(run.setting.task)
     states, last = f"hidden states of {content}", point.step == run.points[-1].step  # where they are read
     gradients = 1 - STATES if last else 1.0

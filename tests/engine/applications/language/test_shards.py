@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from engine.applications.language import shards, stages
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.run import AttributionRequest
 from engine.basics import heap
 from engine.basics.errors import StoreError
