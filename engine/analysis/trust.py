@@ -26,7 +26,9 @@ def titles(chain: Chain, evidence: Mapping[Scoring, SolveEvidence]) -> dict[str,
     result = chain.titles
     for error in SIDES:
         reference = chain.reference(error)
-        if reference in evidence and _of_reference(chain, error, reference, evidence).how is How.SEARCH:
+        if reference is None or reference not in evidence:
+            continue
+        if _of_reference(chain, error, reference, evidence).how is How.SEARCH:
             named = f"the distance between {chain.route(error)} and {reference.process.title}, which is a search"
             result[error] = f"{chain.own_question(error)}{named}"
     return result
