@@ -13,7 +13,6 @@ from app.widgets.pickers import new_picker, pickers
 from app.widgets.words import chips, glossary
 from engine.basics.settings import declared, parsed
 from engine.basics.values import short
-from engine.desk import ProblemSource
 from engine.scoring.scoring import ESTIMATORS, Scoring
 
 AT_ONCE = 1.0
@@ -66,10 +65,7 @@ def _cost(scoring: Scoring, listed: Sequence[Scoring]) -> str:
         return f"none{over}; the scores are already computed"
     live = seconds * seeds <= source.problem_class.live_seconds
     time = "under a second" if live and seconds * seeds < AT_ONCE else guesses.between(seconds * seeds)
-    fewer = " Fewer candidates are then ranked for the whole list." if _narrows(count, source, listed, optima) else ""
+    narrows = bool(listed) and count != desk().candidate_count(source, listed, optima)
+    fewer = " Fewer candidates are then ranked for the whole list." if narrows else ""
     return (f"{time}{over}{f' and {seeds} seeds' if seeds > 1 else ''}, estimated for two processor cores"
             + ("." if live else "; it runs as a job.") + fewer)
-
-
-def _narrows(count: int | None, source: ProblemSource, listed: Sequence[Scoring], optima: int) -> bool:
-    return bool(listed) and count != desk().candidate_count(source, listed, optima)

@@ -189,16 +189,11 @@ def _shown(table: pd.DataFrame, sampled: SampledProblem, source: ProblemSource, 
         glossary.caption(additivity(table, len(rows)))
     else:
         glossary.caption(plain(changed(table, question)))
-    chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}"
-               + ("" if own["trusted"] else _untrusted(singles)))
+    untrusted = "" if own["trusted"] else f" · {'a single effect' if singles else 'it'} did not converge"
+    chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}{untrusted}")
     downloads.chart_extras("group", table, [question], command=commands.of_problem(
         "group", source, "--examples", ",".join(map(str, rows)), *(() if singles else ("--whole-only",)), "--out",
         "group.csv", scoring=question), quantity=direction.raw_change(question.readout))
-
-
-def _untrusted(singles: bool) -> str:
-    return " · a single effect did not converge" if singles else " · it did not converge"
-
 
 def changed(table: pd.DataFrame, question: Scoring) -> str:
     """One sentence on how large the effect of a group is, over all queries."""

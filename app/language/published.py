@@ -89,6 +89,5 @@ def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str]
         "half": selected["ci95"].map("{:.3f}".format, na_action="ignore").fillna("one seed"),
         "spread": selected["ci95"].map("±{:.2f}".format, na_action="ignore").fillna(""), "n_seeds": selected["n_seeds"],
         "best": selected["mean"] == best, "method": selected["method"], "behavior": behavior})
-    return table_cells.assign(chosen=[(row, name) == chosen for row,
-                                      name in zip(table_cells["method"], table_cells["behavior"],
-                                                                           strict=True)])
+    pairs = zip(table_cells["method"], table_cells["behavior"], strict=True)
+    return table_cells.assign(chosen=[pair == chosen for pair in pairs])

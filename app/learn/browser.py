@@ -1,7 +1,6 @@
-"""What a lesson needs of the browser: the keys of a presenter, the size of the screen, and a name for some hours.
+"""What a lesson reads of the browser: the presenter's keys, the size of the screen, and a name for some hours.
 
-The name is random and says nothing of who it is: it lets a prediction outlive a reload, and a class count each device
-once.
+The name is random and identifies nobody: a prediction survives a reload by it, and a class counts each device once.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _mounted = st.components.v2.component("whichfluence_lesson", js=look.text("lesso
 
 
 def listen() -> None:
-    """Let the keys act before a class, and hear of the screen's size."""
+    """Mount the script that turns keys into clicks and reports the size of the screen."""
     with st.container(key="wf-presenter"):
         _mounted(key=projector.BROWSER, on_scale_change=lambda: None, data={
             "keys": KEYS if projector.on() else {}, "projector": projector.on(), "visitor": visitor(),

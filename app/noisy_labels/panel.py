@@ -97,13 +97,10 @@ def pair(pairs: Sequence[Pair]) -> Pair:
 def facts(source: NoisySource, scored: Scored) -> None:
     """What was trained, and how well."""
     known = scored.facts
+    measured_on = "examples out of fold, labels as given" if source.in_turn else "test examples"
     glossary.caption(
         f"{plain(labels.model_heading(source.model))} · {known['training']:,} training labels · "
-        f"{known['trusted']:,} trusted examples · {known['test']:,} {_measured_on(source)}, "
-        f"{known['test_accuracy']:.1%} "
-        f"right · the model agrees with {known['observed_accuracy']:.1%} of the labels it was trained on · "
+        f"{known['trusted']:,} trusted examples · {known['test']:,} {measured_on}, "
+        f"{known['test_accuracy']:.1%} right · the model agrees with {known['observed_accuracy']:.1%} of the labels it "
+        "was trained on · "
         f"scores read {known['parameters_scored']:,} parameters · {known['device']}")
-
-
-def _measured_on(source: NoisySource) -> str:
-    return "examples out of fold, labels as given" if source.in_turn else "test examples"

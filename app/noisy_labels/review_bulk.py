@@ -31,12 +31,10 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
     listed = list(rows[:MOST])
     with st.expander(f"Decide many at once ({len(rows):,} shown)", icon=":material/checklist:"):
         more = f" The first {MOST} of {len(rows):,}; filter for the others." if len(rows) > MOST else ""
-        glossary.caption("Select some or all rows and give one verdict; *Undo* reverts "
-                         f"it for all of them.{more}")
+        glossary.caption(f"Select some or all rows and give one verdict; *Undo* reverts it for all of them.{more}")
         everything = st.toggle(f"All {len(listed):,} rows", key="bulk:all")
         event = st.dataframe(_table(sample, scored, decisions, pair, listed, fraction), hide_index=True,
-                             width="stretch",
-                             key=f"bulk:{pair.title}", on_select="rerun", selection_mode="multi-row",
+                             width="stretch", key=f"bulk:{pair.title}", on_select="rerun", selection_mode="multi-row",
                              column_config={"picture": st.column_config.ImageColumn("picture", width="small")})
         selected = listed if everything else [listed[at] for at in event["selection"]["rows"] if at < len(listed)]
         if twins is not None and len(twins.pairs) and st.toggle(
@@ -73,8 +71,7 @@ def _act(sample: NoisyData, scored: Scored, review: Review, selected: Sequence[i
     with st.container(horizontal=True):
         for verdict, title, icon in BUTTONS:
             st.button(f"{title}: {len(selected):,}", key=f"bulk:{verdict}", icon=icon, disabled=not selected,
-                      on_click=job_panel.act,
-                      args=(decide, sample, scored, review, tuple(selected), verdict, label))
+                      on_click=job_panel.act, args=(decide, sample, scored, review, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
                   args=(desk_review.undo, review, review_screen.look_at), disabled=not review.has_own,
                   help="Reverts your last verdict, for one example or many.")

@@ -47,7 +47,7 @@ def _list(active: bool) -> None:
     if not jobs:
         _empty()
         return
-    listed = _pieces(jobs, _filter(_standing(jobs)))
+    listed = _pieces(jobs, _filter(_shown(jobs)))
     _workers(jobs)
     _cancel_all(sum(job.active for job in jobs))
     cluster.show()
@@ -66,8 +66,8 @@ def _empty() -> None:
                          "table of the paper above; the small scale takes a few minutes.")
 
 
-def _standing(jobs: list[Job]) -> list[Job]:
-    """What this page keeps: all but finished runs, those that finished last, and those that lack their result."""
+def _shown(jobs: list[Job]) -> list[Job]:
+    """All but finished runs, the last `JUST` finished ones, and those whose result is missing."""
     done = [job for job in jobs if job.state == "done"]
     last = {job.id for job in sorted(done, key=_latest, reverse=True)[:JUST]}
     store = desk().jobs.store
@@ -175,7 +175,7 @@ def _requeue(job: Job) -> None:
 
 
 def delete_button(job: Job) -> None:
-    """Forgets a run and its result, after a second click. That it was asked for outlives a list that is drawn anew."""
+    """Deletes a run and its result after a second click; the first survives a refresh of the list."""
     if st.session_state.get(_CONFIRMING) != job.id:
         st.button("Delete", key=f"ask:{job.id}", icon=":material/delete:", on_click=_ask, args=(job.id,))
         return

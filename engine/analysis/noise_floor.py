@@ -66,9 +66,9 @@ def two_runs(a: Scoring, b: Scoring) -> bool:
     return a.exact and b.exact and same and single and other_runs(a.process, b.process)
 
 
-def floor(seeds: Sequence[tuple[Scores, Scores]], metrics: Sequence[str] = ()) -> Comparison:
+def floor(seeds: Sequence[tuple[Scores, Scores]]) -> Comparison:
     """The agreement of the two runs, on every draw; that of index 0 with 1. Raises as `compare` does."""
-    return compare(seeds, ("one run", "another run"), metrics=metrics)
+    return compare(seeds, ("one run", "another run"))
 
 
 def at_ceiling(agreement: MeanAgreement, reached: MeanAgreement) -> bool:

@@ -179,12 +179,12 @@ def _seeded(scoring: Scoring) -> Seeded:
     return scoring.process
 
 
-def of_runs(single: Sequence[Scores], scoring: Scoring, seed: int, stable: float = STABLE) -> OverSeeds:
+def of_runs(single: Sequence[Scores], scoring: Scoring, seed: int) -> OverSeeds:
     """What runs that are all done say: `single` are those of `run_of` 0, 1, …, two at least, of a problem that was
     trained with `seed`."""
     process = _seeded(scoring)
     sizes = sorted({*range(2, len(single), 2), len(single)})
-    return _over_seeds(single, process, seed, [_row(single[:size], process) for size in sizes], stable)
+    return _over_seeds(single, process, seed, [_row(single[:size], process) for size in sizes], STABLE)
 
 
 def _row(single: Sequence[Scores], process: Seeded) -> dict[str, float]:

@@ -112,8 +112,8 @@ class SpotCheck:
         """How well the approximation ranks, in one sentence with its numbers."""
         against = ("the exact answer to its question" if self.bounded else
                    "a search for the answer to its question, not known to be right")
-        return f"{capital(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
-
+        said = self.words.sentence
+        return f"{capital(self.scoring.route.title)} against {against}: {said[0].lower()}{said[1:]}"
 
     @property
     def record(self) -> dict[str, Any]:
@@ -282,7 +282,3 @@ def _spelled(seconds: float) -> str:
     size, unit = next(pair for pair in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 1.5 * pair[0] or
                       pair[0] == 1.0)
     return f"{max(1.0, seconds / size):,.0f} {unit}"
-
-
-def _lower(sentence: str) -> str:
-    return f"{sentence[0].lower()}{sentence[1:]}"

@@ -26,7 +26,9 @@ def titles(chain: Chain, evidence: Mapping[Scoring, SolveEvidence]) -> dict[str,
     result = chain.titles
     for error in SIDES:
         reference = chain.reference(error)
-        if reference is not None and reference in evidence and _of(chain, error, reference, evidence).how is How.SEARCH:
+        if reference is None or reference not in evidence:
+            continue
+        if _of_reference(chain, error, reference, evidence).how is How.SEARCH:
             named = f"the distance between {chain.route(error)} and {reference.process.title}, which is a search"
             result[error] = f"{chain.own_question(error)}{named}"
     return result
@@ -37,20 +39,21 @@ def _end(chain: Chain, error: str, evidence: Mapping[Scoring, SolveEvidence]) ->
     if own.exact:
         standing_of = standing(own, chain.facts, evidence.get(own), None)
         other = chain.side(ERROR_B if error == ERROR_A else ERROR_A)
-        if standing_of.trusted and standing(own, chain.facts, evidence.get(own), other).how is How.SEARCH:
+        as_reference = standing(own, chain.facts, evidence.get(own), other)
+        if standing_of.trusted and as_reference.how is How.SEARCH:
             return (f"The {side} answer is right for its own definition, as {standing_of.why}; but it is not a "
-                    f"reference for {other.route.title}: {standing(own, chain.facts, evidence.get(own), other).why}.")
+                    f"reference for {other.route.title}: {as_reference.why}.")
         return f"The {side} answer is {_known(standing_of)}."
     reference = chain.reference(error)
     if reference is None or reference not in evidence:
         return (f"The {side} answer, {chain.route(error)}, is an approximation, and no exact answer to its question "
                 "is available to measure its error.")
-    standing_of = _of(chain, error, reference, evidence)
+    standing_of = _of_reference(chain, error, reference, evidence)
     return (f"The {side} answer, {chain.route(error)}, is an approximation; the exact answer to its question, which it "
             f"is measured against, is {_known(standing_of)}.")
 
 
-def _of(chain: Chain, error: str, reference: Scoring, evidence: Mapping[Scoring, SolveEvidence]) -> Standing:
+def _of_reference(chain: Chain, error: str, reference: Scoring, evidence: Mapping[Scoring, SolveEvidence]) -> Standing:
     return standing(reference, chain.facts, evidence.get(reference), chain.side(error))
 
 

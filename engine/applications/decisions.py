@@ -133,12 +133,12 @@ class Decisions(ABC):
         with self._writing() as connection:
             connection.execute("UPDATE log SET undone = 1 WHERE event = ?", (event,))
 
-    def history(self, limit: int = MOST_HISTORY) -> list[Decision]:
+    def history(self) -> list[Decision]:
         """The last decisions that were not taken back, the newest first, those that a later one replaces among them."""
         if not self.path.is_file():
             return []
         with self._connected() as connection:
-            rows = connection.execute("SELECT * FROM log WHERE undone = 0 ORDER BY id DESC LIMIT ?", (limit,))
+            rows = connection.execute("SELECT * FROM log WHERE undone = 0 ORDER BY id DESC LIMIT ?", (MOST_HISTORY,))
             return [_decision(row) for row in rows.fetchall()]
 
     @property

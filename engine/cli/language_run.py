@@ -75,7 +75,7 @@ def read_run(text: str) -> AttributionRequest:
 def request_of(data: Mapping[str, Any]) -> AttributionRequest:
     """The run of such an object. Where it says nothing of a projection, gradients are stored as a run of the page
     stores them."""
-    from engine.applications.language.attribution import Setting
+    from engine.applications.language.fine_tuned import Setting
     from engine.applications.language.run import AttributionRequest
     from engine.data.records import Record
     from engine.experiments.language_study import BUDGET

@@ -75,11 +75,11 @@ def read(name: str) -> Embeddings | None:
     return read_file(FILES.require(name)) if name else None
 
 
-def read_file(path: Path, max_bytes: int = MAX_BYTES) -> Embeddings:
+def read_file(path: Path) -> Embeddings:
     """Embeddings of an npy, an array (n, d), or of an npz with `embeddings` (n, d) and, if it likes, `names` (n,) of
     texts; never unpickled. Raises `InvalidInput` for another file."""
     try:
-        rows, names = _of_npz(path, max_bytes) if path.suffix == ".npz" else (_of_npy(path, max_bytes), ())
+        rows, names = _of_npz(path) if path.suffix == ".npz" else (_of_npy(path), ())
     except InvalidInput:
         raise
     except (*FAULTS, ValueError):
@@ -94,27 +94,27 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> Embeddings:
     return Embeddings(rows, names)
 
 
-def _of_npy(path: Path, max_bytes: int) -> np.ndarray:
+def _of_npy(path: Path) -> np.ndarray:
     with open(path, "rb") as file:
         shape, dtype = read_header(file)
         if dtype.hasobject or dtype.kind not in "biuf":
             raise InvalidInput(f"The embeddings have the type {dtype}; save them as numbers.")
         if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != path.stat().st_size - file.tell():
             raise ValueError("another length than declared")
-    if 8 * math.prod(shape) >= max_bytes:
+    if 8 * math.prod(shape) >= MAX_BYTES:
         raise InvalidInput(f"The embeddings take {megabytes(8 * math.prod(shape))} in memory; give fewer than "
-                           f"{megabytes(max_bytes)}.")
+                           f"{megabytes(MAX_BYTES)}.")
     return np.load(path, allow_pickle=False)
 
 
-def _of_npz(path: Path, max_bytes: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    with open_zip(path, "npz file of embeddings", max_bytes) as archive:
+def _of_npz(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    with open_zip(path, "npz file of embeddings", MAX_BYTES) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         if not {ROWS} <= members.keys() <= {ROWS, NAMES}:
             raise InvalidInput(f"The npz holds {', '.join(f'`{name[:40]}`' for name in sorted(members)[:6])}; it needs "
                                f"`{ROWS}`, and may hold `{NAMES}` beside them.")
-        if 8 * entries_of(archive, members[ROWS]) >= max_bytes:
-            raise InvalidInput(f"The embeddings take more than {megabytes(max_bytes)} in memory; give fewer.")
+        if 8 * entries_of(archive, members[ROWS]) >= MAX_BYTES:
+            raise InvalidInput(f"The embeddings take more than {megabytes(MAX_BYTES)} in memory; give fewer.")
         if NAMES in members:
             entries_of(archive, members[NAMES], "U")
     with np.load(path, allow_pickle=False) as arrays:

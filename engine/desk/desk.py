@@ -39,12 +39,13 @@ PATIENCE_SECONDS = 1.5
 class Desk:
     """One a process, for all its threads.
 
-    memory: what it caches, problems and scores alike. root: the home folder of its jobs and results (default:
-    `engine.store.results.home()`, as it is when something is asked).
+    root: the home folder of its jobs and results (default: `engine.store.results.home()`, as it is when something is
+    asked).
     """
 
-    def __init__(self, memory: BoundedMemory | None = None, root: Path | str | None = None) -> None:
-        self.memory = BoundedMemory() if memory is None else memory
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.memory = BoundedMemory()
+        """What is cached, problems and scores alike."""
         self.jobs = Jobs(root)
         self.computing = threading.Lock()
         """Held while something is computed at once: one answer at a time, with all processors."""

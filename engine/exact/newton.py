@@ -26,6 +26,8 @@ from engine.exact.preconditioner import CandidateTerms, Inverse, corrected, soft
 TOLERANCE = 1e-10
 SINGLE_FLOOR = 1e-5
 ROW_BYTES = 2 << 20
+MOST_CG = 100
+"""Conjugate-gradient steps of a Newton direction."""
 # e^-45 is below every rounding error here; smaller float32 probabilities become denormal numbers, which
 # slow the matrix products down a hundredfold.
 LEAST_LOGIT = -45.0
@@ -242,10 +244,10 @@ class _Directions:
 
 
 def newton_direction(data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
-                      forcing: Tensor, work: NewtonWork, limit: int = 100) -> Tensor:
+                      forcing: Tensor, work: NewtonWork) -> Tensor:
     """−(∇²F)⁻¹∇F to relative error `forcing` (b,) in the preconditioned norm: (D, C, b) float64."""
     search = _Directions(data, objectives, point, terms, forcing)
-    for _ in range(limit):
+    for _ in range(MOST_CG):
         if not search.step(work):
             break
     return search.solved()

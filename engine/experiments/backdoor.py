@@ -28,6 +28,7 @@ from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.causal import catalogue, finetune
+from engine.models.causal.finetune import FineTuneCheckpoint
 from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
@@ -93,7 +94,7 @@ def _further(settings: Mapping[str, Any]) -> language.Further:
     return {"scores": lambda attribution, _: _scores_chunk(settings, attribution)}
 
 
-def _scores_chunk(settings: Mapping[str, Any], attribution) -> Output:
+def _scores_chunk(settings: Mapping[str, Any], attribution: Attribution) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured, sets = attribution.task, {}, list(ABLATION.values())
     poison, benign = task.flagged("poison"), task.flagged("benign")
@@ -126,7 +127,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 def _of_removal(settings: Mapping[str, Any]) -> language.Further:
     """What the model does before anything is removed, and each row of the table."""
     return {"factual": lambda attribution, context: Output(tables=language.measured(
-                behaviour(attribution, attribution.points[-1], context))),
+                attack_rates(attribution, attribution.points[-1], context))),
             **{f"removal/{row}": partial(_removal_chunk, settings, *named)
                for row, named in enumerate(settings["removals"])}}
 
@@ -140,7 +141,7 @@ def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attrib
     retrained = stages.attribution(once, attribution.seed, context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
     stages.trained(retrained, context, 0.95)
-    after = behaviour(retrained, retrained.points[-1], context)
+    after = attack_rates(retrained, retrained.points[-1], context)
     shutil.rmtree(retrained.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
     groups = {flag: attribution.task.flagged(flag) for flag in ORACLES.values()}
     composition = {("Poison recall",): groups["poison"][removed].sum() / max(1, groups["poison"].sum()),
@@ -148,7 +149,7 @@ def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attrib
     return Output(tables=language.measured({**composition, **after}))
 
 
-def removal(chosen: Mapping[str, Any], attribution, method: str, behavior: str) -> np.ndarray:
+def removal(chosen: Mapping[str, Any], attribution: Attribution, method: str, behavior: str) -> np.ndarray:
     """The rows that a method takes out: the top 10% of its ranking, or as many of a group for an oracle."""
     task = attribution.task
     if method == "Oracle":
@@ -160,7 +161,7 @@ def removal(chosen: Mapping[str, Any], attribution, method: str, behavior: str) 
     return detection.top(ranked[method, behavior], detection.TOP)
 
 
-def behaviour(run, point, context: Context) -> dict[tuple, float]:
+def attack_rates(run: Attribution, point: FineTuneCheckpoint, context: Context) -> dict[tuple, float]:
     """Attack success, and accuracy on clean prompts and on triggered ones in the other context, at a checkpoint."""
     run.load(point)
     sets = {"ASR": "triggered", "Clean acc.": "clean", "Control acc.": "control"}
@@ -224,7 +225,7 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
         measured = {("Response corruption", "Loss"): run.points[-1].facts["loss"]}
     else:
         measured = {("Conditional backdoor", *name): value
-                    for name, value in behaviour(run, run.points[-1], context).items()}
+                    for name, value in attack_rates(run, run.points[-1], context).items()}
     return Output(tables=language.measured(measured), manifest={
         "facts": finetune.facts_of(run.points), "run": run.identity, "device": device_name(run.device)})
 

@@ -48,7 +48,7 @@ ADD, REMOVE = {"kind": "add_occurrence"}, {"kind": "remove"}
 ONE_STEP = {"kind": "one_step", "eta": ETA}
 OTHER_SEED = 1_000
 BASELINES = {NAMED[name].title: NAMED[name].implied() for name in ("gradient_norm", "bm25", "random")}
-"""By its usual name, what ranks as it is: an estimator that implies no specification."""
+"""Title -> scoring of an estimator that implies no specification, whose values are ranked as they are."""
 SHARE = 0.5
 
 METHODS = {NAMED[name].label: name for name in (
@@ -193,12 +193,12 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
               for table, measured in by_table.items()}
     tables["curve"] = tables["curve"].rename(columns={"method": "eta"})
     runs = [{"seed": seed, **{name: value for chunk in ("steps", "removal")
-                              for name, value in chunks[f"{seed}/{chunk}"].manifest.items() if name in SAID}}
+                              for name, value in chunks[f"{seed}/{chunk}"].manifest.items() if name in REPORTED}}
             for seed in seeds]
     return Output(tables, manifest={"spec": _declared(), "runs": runs, "device": runs[0]["device"]})
 
 
-SAID = ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")
+REPORTED = ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")
 STEP = "Exact step"
 """Stands beside the methods where models are trained again."""
 Arrays = Mapping[str, np.ndarray]
@@ -266,18 +266,15 @@ def _declared() -> dict[str, Any]:
 STUDY = study("exact_language", plan, run_chunk, finish, weight)
 LANGUAGE_STEPS = Experiment(
     "language-steps", "Language model, steps: every estimator against one exact step", STUDY.name, PRESETS,
-    itemgetter("steps"),
-    ("method", "behavior", "metric"), None,
+    itemgetter("steps"), ("method", "behavior", "metric"), None,
     "Not in the paper: its language models are too large for exact answers. GradSim is the first-order term of the "
     "same question; the other methods answer other questions.")
 LANGUAGE_CURVE = Experiment(
     "language-curve", "Language model, curve: first order against the exact step over η", STUDY.name, PRESETS,
-    itemgetter("curve"),
-    ("eta", "behavior", "metric"))
+    itemgetter("curve"), ("eta", "behavior", "metric"))
 LANGUAGE_REMOVAL = Experiment(
     "language-removal", "Language model, removal: every estimator against training without single records",
-    STUDY.name, PRESETS,
-    itemgetter("removal"), ("method", "behavior", "metric"), None,
+    STUDY.name, PRESETS, itemgetter("removal"), ("method", "behavior", "metric"), None,
     "Not in the paper. `Exact removal, another seed` is the agreement of the same removals under another training "
     "seed: the noise floor.")
 LANGUAGE_SUBSETS = Experiment(

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import collinearity, mean_products, methods, rankings, shards, sketching, stages
+from engine.applications.language import collinearity, methods, rankings, shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
+from engine.applications.language.mean_products import MeanProducts
 from engine.data.tasks.wording import AUTHORS, as_authors
 from engine.experiments.study import study
 from engine.gradients.cached import CachedFeatures
@@ -67,7 +68,7 @@ def features(chosen: Mapping[str, Any], attribution: Attribution, name: str, set
     """What methods read of the training records for a set of queries, one of the `sets` that a study asks about, by the
     products of its conventions."""
     if chosen.get("unprojected"):
-        return mean_products.features(attribution, name, sets)
+        return MeanProducts(attribution, tuple(sets)).features(name)
     return attribution.features(attribution.task.queries[name])
 
 

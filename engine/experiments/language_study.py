@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.applications.language import shards
-from engine.applications.language.attribution import Setting
 from engine.applications.language.by_query import QueryScoresRequest
 from engine.applications.language.decomposition import TokensRequest
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.projection import Projection
 from engine.applications.language.run import AttributionRequest
 from engine.data import questions, tasks
@@ -44,7 +44,7 @@ class LanguageStudy:
     """What the reader chose: task, model, number of training records, seed, own file, a typed query if any, and a
     recipe in place of `usual_recipe`.
 
-    modules, tokens, ranges: as `engine.applications.language.attribution.Setting` has them; projection, ridge: those of
+    modules, tokens, ranges: as `engine.applications.language.fine_tuned.Setting` has them; projection, ridge: those of
     the methods, in place of the usual ones. turns, mark: how the own file is read, as `engine.data.tasks.own` has them.
     """
 

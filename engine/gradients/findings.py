@@ -1,4 +1,4 @@
-"""What is found out of a network once, by trying it, and then relied on."""
+"""Properties of a network that are measured once and then relied on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOCK = threading.RLock()
 
 
 def computed_once(network: Network, key: Hashable, build: Callable[[], T]) -> T:
-    """What `build()` found for `key`, the first time it was asked; kept with the network."""
+    """`build()`, called at the first request for `key`; stored with the network."""
     with _LOCK:
         findings = vars(network).setdefault("findings", {})
         if key not in findings:

@@ -84,15 +84,14 @@ def products_with(problem: Differentiable, queries: Tensor, signal: Tensor, dire
     return out
 
 
-def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta: Tensor | None = None,
-                budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
+def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta: Tensor | None = None) -> Tensor:
     """‖J_qᵀ s_q‖ for queries (m, …) and signals (m, C): shape (m,)."""
     out = problem.network.theta.new_empty(len(queries))
 
     def use(chunk: slice, own: list[forms.Form]) -> None:
         out[chunk] = forms.squared_norms(own).sqrt()
 
-    _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
+    _each_query_chunk(problem.network, queries, signal, theta, BUDGET, unchecked, use)
     return out
 
 

@@ -39,10 +39,10 @@ class Stopping(WhichfluenceError):
 class JobWatch(Watch):
     """Carries progress from a running job to the queue, and requests to stop from the queue to the job."""
 
-    def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event, pause: float = POLL,
+    def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event,
                  yields: Callable[[], bool] = lambda: False, work: JobWork | None = None,
                  estimate: TimeEstimate | None = None) -> None:
-        self.queue, self.job, self.worker, self.pause, self.yields = queue, job, worker, pause, yields
+        self.queue, self.job, self.worker, self.yields = queue, job, worker, yields
         self.work, self.estimate = work, estimate
         self._begun: float | None = None
         self._computed, self._clocks, self._crowd = 0.0, _clocks(), crowd_now()
@@ -56,7 +56,7 @@ class JobWatch(Watch):
     def report(self, progress: Progress) -> None:
         """Record every finished chunk, and what happens within one at most twice a second."""
         now = time.monotonic()
-        if progress.done == self._done and now - self._last < self.pause:
+        if progress.done == self._done and now - self._last < POLL:
             return
         finished, self._last, self._done = progress.done > max(self._done, 0), now, progress.done
         self._ask(self.queue.report, progress)

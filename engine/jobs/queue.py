@@ -94,21 +94,21 @@ class Job:
         """
         return self._decayed(self.seconds_left, now)
 
-    def interval_left(self, now: float | None = None) -> tuple[float, float] | None:
+    def interval_left(self) -> tuple[float, float] | None:
         """The 90% interval of `time_left`; None while that is unknown."""
-        low, high = self._decayed(self.low, now), self._decayed(self.high, now)
+        low, high = self._decayed(self.low), self._decayed(self.high)
         return None if low is None or high is None else (low, high)
 
-    def _decayed(self, seconds: float | None, now: float | None) -> float | None:
+    def _decayed(self, seconds: float | None, now: float | None = None) -> float | None:
         if self.state != "running" or seconds is None:
             return None
         left = self.total - self.done
         ahead = seconds * (left - 1) / left if left > 1 else 0.0
         return max(ahead, seconds - ((now or time.time()) - self.updated))
 
-    def stalled(self, now: float | None = None) -> bool:
+    def stalled(self) -> bool:
         """Whether its worker has not been heard for so long that it counts as dead."""
-        return self.state == "running" and not -AHEAD <= (now or time.time()) - (self.heartbeat or 0.0) <= silence()
+        return self.state == "running" and not -AHEAD <= time.time() - (self.heartbeat or 0.0) <= silence()
 
 
 def silence() -> float:

@@ -84,8 +84,7 @@ def _read(path: Path) -> Noted:
         content = read_whole(path, "note", MOST_BYTES, "The note is too large.")
         return Noted.parse(parse_json(content, f"`{path.name}`"))
     except (InvalidInput, OSError):
-        return Noted(note=f"(The file of this note, {path.name[:40]}, cannot be read; a "
-                          "new note will replace it.)")
+        return Noted(note=f"(The file of this note, {path.name[:40]}, cannot be read; a new note will replace it.)")
 
 
 def _folder() -> Path:

@@ -285,4 +285,4 @@ class KernelGradients:
         signal = -slope(problem.outputs(x, theta), y)
         change = weight * problem.kernel(rows)[:, :, None] * signal
         return LogitTerm(change, problem.outputs(problem.queries, theta), linear=True,
-                    noise=problem.kernel_noise(rows, theta, weight, signal))
+                         noise=problem.kernel_noise(rows, theta, weight, signal))

@@ -16,9 +16,9 @@ class ProcessValue(Sparse, ABC):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
-    double: it takes so many steps that only
-    float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read. at_once:
-    one computation answers for all candidates. at_checkpoints: it visits checkpoints of the training.
+    double: it takes so many steps that their rounding needs float64. of_descent: parameters that a model with a recipe
+    of its own does not read. at_once: one computation answers for all candidates. at_checkpoints: it visits checkpoints
+    of the training.
     """
 
     kind: str
@@ -34,22 +34,22 @@ class ProcessValue(Sparse, ABC):
 
     @property
     def title(self) -> str:
-        """Its chip."""
+        """Its name on a chip."""
         return self.kind.replace("_", " ")
 
     @property
     @abstractmethod
     def clause(self) -> str:
-        """Its words in the question."""
+        """Its clause in the question."""
 
     @property
     def plain_title(self) -> str:
-        """Its chip where the sizes of its steps say nothing: where only a ranking is read."""
+        """Its name where only a ranking is read, which the sizes of its steps do not change."""
         return self.title
 
     @property
     def plain_clause(self) -> str:
-        """Its words where the sizes of its steps say nothing."""
+        """Its clause where only a ranking is read."""
         return self.clause
 
     @property

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.methods import METHODS
 from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.models.causal import passes as records_at_once

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.applications.language import shards
-from engine.applications.language.attribution import Setting
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import KINDS, JobQueue, Watch, run_job

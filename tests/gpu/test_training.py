@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.models.catalogue import build_model
 from engine.models.recipe import Recipe
 from engine.models.training import train

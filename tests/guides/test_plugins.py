@@ -91,3 +91,10 @@ def test_the_files_that_the_guide_names_are_there():
     assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
     rooms = re.search(r"## Rooms and arrows(.*?)## ", GUIDE, re.S)[1].splitlines()
     assert re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in rooms if row.startswith("| `"))) == list(ROOMS)
+
+
+def test_the_lists_that_the_guide_names_stand_in_their_files():
+    listed = re.findall(r"`([A-Z_]{4,})`[^`|]* of\s+`([\w/]+\.py)`", GUIDE)
+    assert len(listed) >= 6
+    for name, path in listed:
+        assert re.search(rf"^{name}\b", (ROOT / path).read_text("utf-8"), re.M), f"{path} has no {name}"

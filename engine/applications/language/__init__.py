@@ -1,4 +1,4 @@
 """Attribution for language models: fine-tuning, cached gradients, methods and their evaluation.
 
-    attribution → gradients, cache, projection → methods → rankings → detection, quality
+    fine_tuned → attribution → gradients, cache, projection → methods → rankings → detection, quality
 """

@@ -1,15 +1,14 @@
-r"""From a task and a model to features: encode, fine-tune, and cache gradients; each part is kept and reused.
+r"""What estimators read of a training: gradients and hidden states of records and queries, cached and found again.
 
-    HOME/language/runs/DIGEST/         checkpoints of a training
     HOME/language/gradients/DIGEST/    projected gradients of records or queries at one checkpoint, or hidden states
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,114 +17,27 @@ from torch import Tensor
 from engine.applications.language import gradients, ranges
 from engine.applications.language.cache import Cache, check_finite, opened
 from engine.applications.language.columns import point_of, with_updates
+from engine.applications.language.fine_tuned import Check, FineTuned, Progress
+from engine.applications.language.gradients import Tap
 from engine.applications.language.projection import TOGETHER, Adam, Maps, Projection, projected_rows
-from engine.applications.language.ranges import Ranges
 from engine.basics import heap
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Sparse
-from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.gradients.cached import CachedFeatures
-from engine.models.causal import finetune, loading, lora, marked, passes, stored_trainings
-from engine.models.causal.checked import check_reading
-from engine.models.causal.encoding import Batch, Encoded, Encoder
+from engine.models.causal import loading, lora, marked, passes
+from engine.models.causal.encoding import Batch, Encoded
 from engine.models.causal.finetune import FineTuneCheckpoint
-from engine.models.causal.learning import LearningReader
-from engine.models.causal.marked import MARKED, Mark
-from engine.models.causal.packed import Packing
-from engine.models.causal.reader import response_loss
+from engine.models.causal.marked import MARKED
 from engine.models.causal.readouts import READOUTS, Logits
-from engine.models.causal.recipe import FineTuning
 from engine.models.layers import chosen
-from engine.models.precision import PassPrecision, passes_of_matrices
-from engine.models.training import Training
 from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
 """Where hidden states are kept for RepSim besides the setting's own layer, as fractions of the depth."""
-Check = Callable[[], None]
-Progress = Callable[[float], None]
 
 
-class Setting(Sparse):
-    """What determines an attribution, besides the seed of the training.
-
-    task: the name of a task with its sizes. layer: where RepSim reads, as a share of the model's depth. ridge: TRAK's.
-    modules: patterns over the names that transformers gives the adapted layers (`engine.models.layers`), of those whose
-    adapters are scored (default: all); all are trained. tokens: those of a training record whose loss is scored.
-    ranges: behaviors beside those that every query allows, each of a range of one query's tokens: `tokens@4:2-7`.
-    """
-
-    unwritten: ClassVar = ("modules", "tokens", "ranges")
-    model: str
-    task: dict[str, Any]
-    recipe: FineTuning = FineTuning()
-    projection: Projection = Projection()
-    layer: float = 1.0
-    ridge: float = 1e-2
-    modules: tuple[str, ...] = ()
-    tokens: Mark = "response"
-    ranges: Ranges = ()
-
-
-@lru_cache(maxsize=1)
-def _loaded(name: str, device: str, narrow: bool, adapters: tuple, root: Path, files: str):
-    """A model with adapters and its tokenizer; the last one stays in memory, while its files are what they were."""
-    model, tokenizer = loading.load(name, device, narrow=narrow)
-    return model if lora.layers(model) else lora.attach(model, FineTuning(**dict(adapters))), tokenizer
-
-
-class Attribution:
-    """One training of one model on one task, and everything that is computed of it."""
-
-    def __init__(self, setting: Setting, seed: int, device: str = "cpu", *, keep: Sequence[int] | None = None) -> None:
-        """keep: the rows of the training records that are trained on (default: all). tried: what `width.choose` tried
-        before the projection was taken."""
-        self.setting, self.seed, self.device = setting, seed, device
-        self.keep = None if keep is None else sorted(int(row) for row in keep)
-        self.tried: Mapping[int, float] = {}
-
-    @cached_property
-    def task(self) -> tasks.Task:
-        return tasks.cached_task(self.setting.task)
-
-    @cached_property
-    def model(self):
-        """The model with adapters; their weights are whatever was put in last."""
-        return self._both[0]
-
-    @cached_property
-    def encoder(self) -> Encoder:
-        model, tokenizer = self._both
-        return Encoder(tokenizer, self.setting.recipe.context, loading.vocabulary(model))
-
-    @cached_property
-    def _both(self):
-        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets", "dropout"})
-        return _loaded(self.setting.model, self.device, self.passes.narrow, tuple(sorted(adapters.items())), home(),
-                       loading.identity(self.setting.model)["files"])
-
-    @cached_property
-    def passes(self) -> PassPrecision:
-        """In which precision passes through the model run: on a GPU in bfloat16, on a CPU where the recipe allows it
-        and that is faster on the processor."""
-        device = torch.device(self.device)
-        return passes_of_matrices(device, torch.float32, mixed=self.setting.recipe.mixed or device.type == "cuda")
-
-    @property
-    def where(self) -> str:
-        """The kind of device, with the precision of the model where that does not follow."""
-        kind = torch.device(self.device).type
-        return f"{kind} bfloat16" if kind == "cpu" and self.passes.narrow else kind
-
-    @cached_property
-    def train_records(self) -> tuple[Record, ...]:
-        """What is trained on."""
-        return self.task.train if self.keep is None else tuple(self.task.train[row] for row in self.keep)
-
-    @cached_property
-    def encoded(self) -> list[Encoded]:
-        return [self.encoder.encode(record) for record in self.train_records]
+class Attribution(FineTuned):
+    """A training with the gradients of its records and queries."""
 
     @property
     def losses(self) -> dict[str, Callable[[Logits, Batch], Tensor]]:
@@ -140,80 +52,6 @@ class Attribution:
             raise InvalidInput(f"No training record has an {self.setting.tokens} to score; mark it in the records by "
                                "`spans`, or score the tokens of the whole `response`.")
         return without
-
-    def queries(self, name: str) -> list[Encoded]:
-        """An encoded set of the task's queries."""
-        return [self.encoder.encode(record) for record in self.task.queries[name]]
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """What determines the trained weights. Where none were trained on this kind of device, those that a GPU
-        trained and that lie here are taken."""
-        own = finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
-                                self.setting.recipe, self.seed, self.where)
-        other = {**own, "device": "cuda"}
-        return other if not self._finished(own) and self._finished(other) else own
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the training lies on this machine, at its end."""
-        return self._finished(self.identity)
-
-    def _finished(self, identity: Mapping[str, Any]) -> bool:
-        return bool(finetune.finished(finetune.folder_of(digest_of(identity)), self.setting.recipe,
-                                      len(self.train_records)))
-
-    @cached_property
-    def digest(self) -> str:
-        return digest_of(self.identity)
-
-    @property
-    def folder(self) -> Path:
-        """Where the checkpoints lie."""
-        return finetune.folder_of(self.digest)
-
-    def train(self, check: Check = lambda: None, progress: Progress = lambda fraction: None
-              ) -> list[FineTuneCheckpoint]:
-        """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
-        lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
-        loading.check(self.setting.model, lora=True, recipe=self.setting.recipe)
-        lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
-        self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
-        self._hold = stored_trainings.Hold(self.digest)
-        stored_trainings.describe(self.digest, {
-            "task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
-            "records": len(self.encoded), "part": self.keep is not None, "identity": self.identity})
-        points = finetune.finetune(self._training(), self.setting.recipe, self.folder, passes=self.passes.description,
-                                   check=check, progress=progress)
-        self.setting.recipe.free(self.model)
-        return points
-
-    def _training(self) -> Training:
-        """Of the model itself, where it is, with adapters drawn anew."""
-        packing, device = Packing.of(self.encoded), passes.device_of(self.model)
-        rows = packing.pack(self.encoder, self.encoded)
-        check_reading(LearningReader(self.model, packing), rows, self.encoded)
-
-        def build() -> LearningReader:
-            if not loading.find(self.setting.model).base:
-                lora.renew(self.model, torch.initial_seed())
-            return LearningReader(self.model, packing)
-
-        return Training(build, rows.to(device),
-                        torch.zeros(len(self.encoded), dtype=torch.long, device=device), self.setting.recipe, self.seed,
-                        loss=response_loss, dtype=torch.float32, placed=True)
-
-    @cached_property
-    def points(self) -> list[FineTuneCheckpoint]:
-        return finetune.checkpoints(self.folder, self.setting.recipe, len(self.train_records))
-
-    def load(self, point: FineTuneCheckpoint) -> None:
-        """Give the model the weights of a checkpoint."""
-        lora.put(self.model, point.weights)
-
-    def behaviors(self, encoded: Sequence[Encoded]) -> list[str]:
-        """The behaviors that every one of the encoded records allows."""
-        return [name for name, behavior in READOUTS.items() if not any(map(behavior.lack, encoded))]
 
     def opened_records(self, point: FineTuneCheckpoint, rows: Sequence[int] | None = None,
                        new: Sequence[Record] = ()) -> Cache:
@@ -328,6 +166,11 @@ class Attribution:
         return self.widest
 
     @cached_property
+    def tried(self) -> Mapping[int, float]:
+        """What `width.choose` tried before the projection was taken."""
+        return {}
+
+    @cached_property
     def widest(self) -> Projection:
         """How gradients would be kept as the setting says, and as wide as its budget allows."""
         return self.setting.projection.fitted(sum(self.sizes.values()), len(self.train_records),
@@ -338,20 +181,6 @@ class Attribution:
         whole = sum(self.sizes.values())
         waiting = whole if self.widest.whole else min(whole, TOGETHER[torch.device(self.device).type])
         return max(tokens * loading.vocabulary(self.model), waiting)
-
-    @property
-    def depth(self) -> int:
-        """Number of layers."""
-        return self.model.config.get_text_config().num_hidden_layers
-
-    @property
-    def width(self) -> int:
-        """Size of a representation."""
-        return self.model.config.get_text_config().hidden_size
-
-    def layer_index(self, fraction: float) -> int:
-        """The index into hidden states of a fraction of the depth; 0 would be the embeddings."""
-        return max(1, round(fraction * self.depth))
 
     @staticmethod
     def _prompt_state(state: torch.Tensor, batch) -> np.ndarray:
@@ -369,13 +198,22 @@ class Attribution:
     def _projection(self) -> dict[str, Any]:
         return {"projection": self.projection.model_dump(mode="json"), **self.scope}
 
+    def tapped(self) -> AbstractContextManager[Tap]:
+        """Within it the gradients of the parameters that are scored arrive, of the model as it is loaded."""
+        return gradients.tapped(self.model, self.sizes)
+
+    def batched(self, encoded: Sequence[Encoded], check: Check, rows: Sequence[int] | None = None
+                ) -> Iterator[tuple[list[int], Batch]]:
+        """(rows, their batch) of encoded records, as many at a time as their gradients leave room for."""
+        return passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, rows, check, self.numbers)
+
     def open_cache(self, content: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
         identity = {"run": self.digest, "device": self.where, **content}
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
         return opened(folder, identity, rows, columns)
 
     def fill(self, cache: Cache, point: FineTuneCheckpoint, encoded: Sequence[Encoded], rows_of, check: Check,
-              progress: Progress) -> Cache:
+             progress: Progress) -> Cache:
         if cache.sealed:
             progress(1.0)
             return cache
@@ -385,9 +223,8 @@ class Attribution:
         progress(done / len(encoded))
         heap.trim()  # what the training left
         trim = heap.trimmer()
-        with gradients.tapped(self.model, self.sizes) as tap:
-            for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,
-                                              check, self.numbers):
+        with self.tapped() as tap:
+            for rows, batch in self.batched(encoded, check, missing):
                 columns = {name: np.asarray(value) for name, value in rows_of(tap, batch, rows).items()}
                 check_finite(columns.items(), point.step)
                 cache.put(rows, columns)

@@ -27,7 +27,6 @@ from engine.basics.folders import home_folder
 from engine.basics.locks import one_at_a_time
 from engine.basics.strict_json import parse_object
 from engine.models.training import Diverged
-from engine.store.sealed import plain
 
 MANIFEST, DONE = "manifest.json", "done"
 IN_MEMORY = 256 << 20
@@ -51,7 +50,8 @@ class Cache:
                  columns: Mapping[str, Sequence[int]]) -> None:
         self.folder, self.rows = Path(folder), rows
         self.columns = {name: tuple(shape) for name, shape in columns.items()}
-        self.described = plain({"identity": dict(identity), "rows": rows, "columns": self.columns})
+        self.described = {"identity": dict(identity), "rows": rows,
+                          "columns": {name: list(shape) for name, shape in self.columns.items()}}
         if not (self.folder / MANIFEST).is_file():
             self._create()
         try:

@@ -11,20 +11,22 @@ P. Held as gradients of which every query is a unit vector, they answer estimato
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.applications.language import gradients
-from engine.applications.language.attribution import Attribution, Check, Progress
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.cache import Cache
+from engine.applications.language.fine_tuned import Check, Progress
+from engine.applications.language.gradients import Tap
 from engine.applications.language.projection import group_gradients
 from engine.data.records import fingerprint
 from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.models.adam import EPSILON
-from engine.models.causal import passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.finetune import FineTuneCheckpoint
 from engine.models.causal.readouts import READOUTS
@@ -72,77 +74,76 @@ class Products:
         self.squares = self.squares + joined.square().sum(1).cpu()
 
 
-def mean_gradients(run: Attribution, sets: Sequence[str], check: Check = lambda: None) -> dict[str, Tensor]:
-    """Parameter -> (J, size) of the model as it is loaded: the mean gradient of every behavior of the first set, then
-    of the next."""
-    parts: list[dict[str, Tensor]] = []
-    with gradients.tapped(run.model, run.sizes) as tap:
-        for name in sets:
-            encoded = run.queries(name)
-            sums = [Sums(run.sizes) for _ in behaviors(run, sets)]
-            readers = [READOUTS[behavior].read for behavior in behaviors(run, sets)]
-            for _, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check,
-                                           numbers=run.numbers):
-                group_gradients(tap, batch, readers, [[one] for one in sums])
-            parts += [{key: total / len(encoded) for key, total in one.totals.items()} for one in sums]
-    return {name: torch.stack([part[name] for part in parts]).float() for name in run.sizes}
+@dataclass(frozen=True, eq=False)
+class MeanProducts:
+    """Products of every training record of a run with the mean queries of its sets, which are held together."""
 
+    run: Attribution
+    sets: tuple[str, ...]
 
-def behaviors(run: Attribution, sets: Sequence[str]) -> list[str]:
-    """Those that every query of the sets allows."""
-    return run.behaviors([query for name in sets for query in run.queries(name)])
+    @cached_property
+    def behaviors(self) -> list[str]:
+        """Those that every query of the sets allows."""
+        return self.run.behaviors([query for name in self.sets for query in self.run.queries(name)])
+
+    def mean_gradients(self, check: Check = lambda: None) -> dict[str, Tensor]:
+        """Parameter -> (J, size) of the model as it is loaded: the mean gradient of every behavior of the first set,
+        then of the next."""
+        run, means = self.run, []
+        readers = [READOUTS[behavior].read for behavior in self.behaviors]
+        with run.tapped() as tap:
+            for name in self.sets:
+                encoded, sums = run.queries(name), [Sums(run.sizes) for _ in readers]
+                for _, batch in run.batched(encoded, check):
+                    group_gradients(tap, batch, readers, [[one] for one in sums])
+                means += [{key: total / len(encoded) for key, total in one.totals.items()} for one in sums]
+        return {name: torch.stack([mean[name] for mean in means]).float() for name in run.sizes}
+
+    def cached(self, point: FineTuneCheckpoint, check: Check = lambda: None,
+               progress: Progress = lambda fraction: None) -> Cache:
+        """`products` and `divided` (n, J) of every training record at a checkpoint, with `norm` ‖g‖ and `loss`."""
+        run, width = self.run, len(self.sets) * len(self.behaviors)
+        cache = run.open_cache({"part": "mean products", "step": point.step, **run.scope,
+                                "sets": [fingerprint(run.task.queries[name]) for name in self.sets]},
+                               len(run.encoded), {"products": (width,), "divided": (width,), "norm": (), "loss": ()})
+        if cache.sealed:
+            return cache
+        run.load(point)
+        means, by = self.mean_gradients(check), divisors(point)
+        plain, divided = Matrix(means), Matrix({name: rows / by[name] for name, rows in means.items()})
+        (loss,) = run.losses.values()
+
+        def rows_of(tap: Tap, batch: Batch, _rows: Sequence[int]) -> dict[str, Tensor]:
+            own, other = Products(plain), Products(divided)
+            values = group_gradients(tap, batch, [loss], [[own, other]])
+            return {"products": own.total, "divided": other.total, "norm": own.squares.sqrt(),
+                    "loss": values[:, 0].float().cpu()}
+
+        return run.fill(cache, point, run.encoded, rows_of, check, progress)
+
+    def features(self, name: str, check: Check = lambda: None) -> CachedFeatures:
+        """What estimators read of the mean query of one of the sets.
+
+        Similarities compare with the mean representation, and TRAK regresses on projected gradients.
+        """
+        run, records = self.run, self.run.task.queries[name]
+        units = np.eye(len(self.behaviors) * len(self.sets), dtype=np.float32)[
+            len(self.behaviors) * self.sets.index(name):]
+        queries = {behavior: units[index:index + 1] for index, behavior in enumerate(self.behaviors)}
+        points = [(point, self.cached(point, check)) for point in run.points]
+        last, (end, held) = run.points[-1], points[-1]
+        projected, queried = run.record_cache(last, check), run.query_cache(last, records, check)
+        regressed = CachedCheckpoint(last.weight, projected["gradient"], None, {
+            behavior: np.asarray(queried[behavior]).mean(0, keepdims=True) for behavior in self.behaviors})
+        states, of_queries = run.states(None, check), run.states(records, check)
+        return CachedFeatures(
+            tuple(CachedCheckpoint(point.weight, own["products"], None, queries, point.rate,
+                                   own["divided"] if point is end else None) for point, own in points),
+            held["norm"], held["loss"], {depth: states[f"{depth:g}"] for depth in run.layers},
+            {depth: np.asarray(of_queries[f"{depth:g}"]).mean(0, keepdims=True) for depth in run.layers},
+            run.setting.layer, run.seed, run.setting.ridge, regressed=regressed)
 
 
 def divisors(point: FineTuneCheckpoint) -> Rows:
     """Parameter -> (1, size), (√v + ε)² of a checkpoint."""
     return {name: ((value.sqrt() + EPSILON) ** 2).flatten()[None] for name, value in point.moments()[1].items()}
-
-
-def cached(run: Attribution, point: FineTuneCheckpoint, sets: Sequence[str], check: Check = lambda: None,
-           progress: Progress = lambda fraction: None) -> Cache:
-    """`products` and `divided` (n, J) of every training record at a checkpoint, with `norm` ‖g‖ and `loss`."""
-    width = len(sets) * len(behaviors(run, sets))
-    identity = {"part": "mean products", "step": point.step, "sets": [fingerprint(run.task.queries[name])
-                                                                      for name in sets], **run.scope}
-    cache = run.open_cache(identity, len(run.encoded), {"products": (width,), "divided": (width,), "norm": (),
-                                                        "loss": ()})
-    if cache.sealed:
-        return cache
-    run.load(point)
-    means, by = mean_gradients(run, sets, check), divisors(point)
-    divided = {name: rows / by[name] for name, rows in means.items()}
-    return run.fill(cache, point, run.encoded, _of_batch(run, Matrix(means), Matrix(divided)), check, progress)
-
-
-def _of_batch(run: Attribution, means: Matrix, divided: Matrix) -> Callable[..., dict[str, Tensor]]:
-    (loss,) = run.losses.values()
-
-    def rows_of(tap: gradients.Tap, batch: Batch, _rows: Sequence[int]) -> dict[str, Tensor]:
-        plain, other = Products(means), Products(divided)
-        values = group_gradients(tap, batch, [loss], [[plain, other]])
-        return {"products": plain.total, "divided": other.total, "norm": plain.squares.sqrt(),
-                "loss": values[:, 0].float().cpu()}
-
-    return rows_of
-
-
-def features(run: Attribution, name: str, sets: Sequence[str], check: Check = lambda: None) -> CachedFeatures:
-    """What estimators read of the mean query of a set, one of the `sets` whose products are held together.
-
-    Similarities compare with the mean representation, and TRAK regresses on projected gradients.
-    """
-    names, records = behaviors(run, sets), run.task.queries[name]
-    units = np.eye(len(names) * len(sets), dtype=np.float32)[len(names) * list(sets).index(name):]
-    queries = {behavior: units[index:index + 1] for index, behavior in enumerate(names)}
-    points = [(point, cached(run, point, sets, check)) for point in run.points]
-    last, (end, held) = run.points[-1], points[-1]
-    projected, queried = run.record_cache(last, check), run.query_cache(last, records, check)
-    regressed = CachedCheckpoint(last.weight, projected["gradient"], None, {
-        behavior: np.asarray(queried[behavior]).mean(0, keepdims=True) for behavior in names})
-    states, of_queries = run.states(None, check), run.states(records, check)
-    return CachedFeatures(
-        tuple(CachedCheckpoint(point.weight, own["products"], None, queries, point.rate,
-                               own["divided"] if point is end else None) for point, own in points),
-        held["norm"], held["loss"], {depth: states[f"{depth:g}"] for depth in run.layers},
-        {depth: np.asarray(of_queries[f"{depth:g}"]).mean(0, keepdims=True) for depth in run.layers},
-        run.setting.layer, run.seed, run.setting.ridge, regressed=regressed)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.language import detection, ranges, rankings, shading, shards, sketching, stages
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.methods import REPSIM, RecordMethod, pairs
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Seed

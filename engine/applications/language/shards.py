@@ -9,14 +9,16 @@ cache of the training.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from engine.applications.language.attribution import Attribution, Check, Progress
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.cache import Cache
+from engine.applications.language.fine_tuned import Check, Progress
 from engine.basics.files import discard
 from engine.data.tasks import TASKS
 from engine.models.causal import passes
@@ -45,39 +47,46 @@ def count(task: Mapping[str, Any]) -> int:
     return max(1, -(-trained_on(task) // SIZE))
 
 
-def rows(run: Attribution, number: int, of: int) -> list[int]:
-    """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are fewer."""
-    device = torch.device(run.device)
-    batches = list(passes.batches(run.encoded, run.setting.recipe.batch, device, numbers=run.numbers))
-    tokens = np.array([sum(len(run.encoded[row].ids) for row in batch) for batch in batches])
-    middle = tokens.cumsum() - tokens / 2
-    return [row for batch, position in zip(batches, middle / tokens.sum() * of, strict=True) if int(position) == number
-            for row in batch]
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """The training records of a run, divided into `of` shards."""
 
+    run: Attribution
+    of: int
 
-def fill(run: Attribution, point: FineTuneCheckpoint, number: int, of: int, check: Check = lambda: None,
-         progress: Progress = lambda fraction: None) -> None:
-    """Compute a shard, unless it is there, or the whole cache, or that is filled in memory."""
-    own = rows(run, number, of)
-    whole = run.opened_records(point)
-    if own and whole.on_disk and not whole.sealed:
-        run.record_cache(point, check, progress, own)
-    else:
-        progress(1.0)
+    def rows(self, number: int) -> list[int]:
+        """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are
+        fewer."""
+        run = self.run
+        batches = list(passes.batches(run.encoded, run.setting.recipe.batch, torch.device(run.device),
+                                      numbers=run.numbers))
+        tokens = np.array([sum(len(run.encoded[row].ids) for row in batch) for batch in batches])
+        middle = tokens.cumsum() - tokens / 2
+        return [row for batch, position in zip(batches, middle / tokens.sum() * self.of, strict=True)
+                if int(position) == number for row in batch]
 
+    def fill(self, point: FineTuneCheckpoint, number: int, check: Check = lambda: None,
+             progress: Progress = lambda fraction: None) -> None:
+        """Compute a shard, unless it is there, or the whole cache, or that is filled in memory."""
+        own, whole = self.rows(number), self.run.opened_records(point)
+        if own and whole.on_disk and not whole.sealed:
+            self.run.record_cache(point, check, progress, own)
+        else:
+            progress(1.0)
 
-def merged(run: Attribution, point: FineTuneCheckpoint, of: int, check: Check = lambda: None,
-           progress: Progress = lambda fraction: None) -> Cache:
-    """The cache of all records out of its shards, which are removed, also where the cache was complete already: who
-    completed it may have stopped before. What no shard holds is computed."""
-    cache = run.opened_records(point)
-    shards = [own for number in range(of) if (own := rows(run, number, of))] if of > 1 and cache.on_disk else []
-    opened = [run.opened_records(point, own) for own in shards]
-    for own, shard in zip(shards, opened, strict=True):
-        check()
-        if shard.sealed and not cache.sealed:
-            cache.put(own, {name: shard[name] for name in cache.columns})
-    whole = run.record_cache(point, check, progress)
-    for shard in opened:
-        discard(shard.folder, home() / "tmp")
-    return whole
+    def merged(self, point: FineTuneCheckpoint, check: Check = lambda: None,
+               progress: Progress = lambda fraction: None) -> Cache:
+        """The cache of all records out of its shards, which are removed, also where the cache was complete already: who
+        completed it may have stopped before. What no shard holds is computed."""
+        cache = self.run.opened_records(point)
+        divided = self.of > 1 and cache.on_disk
+        shards = [own for number in range(self.of) if (own := self.rows(number))] if divided else []
+        opened = [self.run.opened_records(point, own) for own in shards]
+        for own, shard in zip(shards, opened, strict=True):
+            check()
+            if shard.sealed and not cache.sealed:
+                cache.put(own, {name: shard[name] for name in cache.columns})
+        whole = self.run.record_cache(point, check, progress)
+        for shard in opened:
+            discard(shard.folder, home() / "tmp")
+        return whole

@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language import mean_products, shards, width
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language import shards, width
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
+from engine.applications.language.mean_products import MeanProducts
+from engine.applications.language.shards import Shards
 from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.provenance import device_name, versions_of
@@ -137,10 +140,9 @@ def shared_chunk(run: Attribution, key: str, sets: Sequence[str], context: Conte
         return Output(manifest={"size": 0})
     point = run.points[int(index)]
     said = f"gradients of {content}, checkpoint {int(index) + 1} of {len(run.points)}"
-    of = shards.count(run.setting.task)
     if shard:
-        shards.fill(run, point, int(shard[0]), of, context.check,
-                    context.part(f"{said}, shard {int(shard[0]) + 1} of {of}"))
+        number, of = int(shard[0]), shards.count(run.setting.task)
+        Shards(run, of).fill(point, number, context.check, context.part(f"{said}, shard {number + 1} of {of}"))
         return Output(manifest={"size": 0})
     return Output(manifest={"size": _filled(run, content, point, sets, said, context)})
 
@@ -149,13 +151,14 @@ def _filled(run: Attribution, content: str, point: FineTuneCheckpoint, sets: Seq
             context: Context) -> int:
     """The bytes of the caches of a checkpoint, which are there then."""
     if content == "products":
-        return mean_products.cached(run, point, sets, context.check, context.part(f"products with mean {said}")).size
+        products = MeanProducts(run, tuple(sets))
+        return products.cached(point, context.check, context.part(f"products with mean {said}")).size
     of = shards.count(run.setting.task)
     states, last = f"hidden states of {content}", point.step == run.points[-1].step  # where they are read
     gradients = 1 - STATES if last else 1.0
     if content == "records":
         end = 0.0 if last and of > 1 else gradients  # shards are merged in no time
-        size = shards.merged(run, point, of, context.check, context.part(said, end=end)).size
+        size = Shards(run, of).merged(point, context.check, context.part(said, end=end)).size
         if last:
             size += run.states(None, context.check, context.part(states, end)).size
         return size

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.applications.language import stages
-from engine.applications.language.attribution import Attribution
 from engine.applications.language.cache import in_memory
+from engine.applications.language.fine_tuned import FineTuned
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.data.tasks import TASKS
 from engine.jobs import JobQueue
@@ -75,4 +75,4 @@ def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]]:
 
 def _digests(settings: Mapping[str, Any], seed: int) -> set[str]:
     kinds = {"cpu", pick_device("auto").type}
-    return {Attribution(stages.setting(settings), seed, kind).digest[:stored_trainings.LENGTH] for kind in kinds}
+    return {FineTuned(stages.setting(settings), seed, kind).digest[:stored_trainings.LENGTH] for kind in kinds}

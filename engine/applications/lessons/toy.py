@@ -104,7 +104,7 @@ def everywhere(label: int) -> dict[str, np.ndarray]:
             "linearised_probability": (sign * linearised @ query).sigmoid().numpy()}
 
 
-def _newton(features: Tensor, labels: Tensor, points: Tensor, label: int, start: Tensor, steps: int = 60) -> Tensor:
+def _newton(features: Tensor, labels: Tensor, points: Tensor, label: int, start: Tensor) -> Tensor:
     """The optima (m, 3) of L_D + ℓ(z)/n for each point z, by steps that are halved until the objective falls."""
     n, penalty, signs = len(labels), torch.diag(_penalty() / 2), 2.0 * labels - 1
     sign = 2.0 * label - 1
@@ -115,7 +115,7 @@ def _newton(features: Tensor, labels: Tensor, points: Tensor, label: int, start:
             "mi,ij,mj->m", at, penalty, at)
 
     weights = start.clone()
-    for _ in range(steps):
+    for _ in range(60):
         chance, own = (weights @ features.T).sigmoid(), (weights * points).sum(-1).sigmoid()
         gradient = (chance - labels) @ features / n + (own - label)[:, None] * points / n + weights @ penalty
         hessian = (torch.einsum("mk,ki,kj->mij", chance * (1 - chance), features, features)

@@ -1,14 +1,64 @@
-"""Passes that read every record as it is alone, by any causal model: what fills up a batch stands behind records."""
+"""Passes that read every record as it is alone, by any causal model.
+
+What fills up a batch stands before records and is hidden by a mask, where a model heeds that, and behind them else.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
 from engine.models.causal.encoding import Batch
+from engine.models.causal.narrow import is_narrow
+from engine.models.causal.short import ROUNDING
+
+CLOSE = 1e-3
+"""How far logits of two passes may be apart, relative to their length; those of bfloat16 passes by `ROUNDING`."""
+_TRIED: WeakKeyDictionary[nn.Module, dict[torch.dtype, bool]] = WeakKeyDictionary()
+
+
+def padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Any, Any]:
+    """(logits (b, R, V) of the columns `read`, hidden states (layers + 1) × (b, T, d) where `hidden`); one of them is
+    None where records are read `alone`."""
+    if _heeds_padding(model, batch.ids.device):
+        return _masked(model, batch, read, hidden)
+    return (None, states_alone(model, batch)) if hidden else (logits_alone(model, batch), None)
+
+
+def _masked(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Any, Any]:
+    selects = "logits_to_keep" in inspect.signature(causal(model).forward).parameters
+    output = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions, use_cache=False,
+                   output_hidden_states=hidden, **({"logits_to_keep": read} if selects else {}))
+    return output.logits if selects else output.logits[:, read], output.hidden_states if hidden else None
+
+
+def _heeds_padding(model: Any, device: torch.device) -> bool:
+    """Whether a record with columns before its first token, which a mask hides, is read as it is alone: not where a
+    model carries states from token to token, or has no number for a token that sees nothing."""
+    tried = _TRIED.setdefault(causal(model), {})
+    dtype = model.get_input_embeddings().weight.dtype
+    if dtype not in tried:
+        training, batch = model.training, _trial(device)
+        try:
+            with torch.no_grad():
+                model.eval()
+                own, masked = logits_alone(model, batch), _masked(model, batch, batch.predicting, False)[0]
+            tried[dtype] = bool((masked - own).norm() <= (ROUNDING if is_narrow(model) else CLOSE) * own.norm())
+        finally:
+            model.train(training)
+    return tried[dtype]
+
+
+def _trial(device: torch.device) -> Batch:
+    """Two records of three and two tokens, of which the last one is read."""
+    ids, there = torch.tensor([[3, 1, 2], [0, 2, 3]]), torch.ones(2, 1, dtype=torch.bool)
+    mask, one = torch.tensor([[1, 1, 1], [0, 1, 1]]), torch.zeros(2, dtype=torch.long)
+    return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, 2:], there, ~there, one - 1, one[:, None] - 1,
+                 one - 1, one + 1, there).to(device)
 
 
 def alone(model: Any, batch: Batch, **options: Any) -> Any:
@@ -18,14 +68,14 @@ def alone(model: Any, batch: Batch, **options: Any) -> Any:
     positions the model has of its own.
     """
     count, width = batch.ids.shape
-    behind = torch.arange(width, device=batch.ids.device) + padding(batch)[:, None]
+    behind = torch.arange(width, device=batch.ids.device) + batch.padding[:, None]
     return model(input_ids=batch.ids.gather(1, behind.clamp_max(width - 1)), use_cache=False,
                  attention_mask=torch.ones(count, width, dtype=torch.long, device=behind.device), **options)
 
 
 def logits_alone(model: Any, batch: Batch) -> Tensor:
     """Where the last R tokens of a record are predicted, (b, R, V), by `alone`; of a shorter record R of its tokens."""
-    columns, read = (predicting(batch) - padding(batch)[:, None]).clamp_min(0)[..., None], []
+    columns, read = (batch.predicting - batch.padding[:, None]).clamp_min(0)[..., None], []
 
     def select(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         read.append(True)
@@ -41,26 +91,9 @@ def logits_alone(model: Any, batch: Batch) -> Tensor:
     return logits if read else logits.gather(1, columns.expand(-1, -1, logits.shape[-1]))
 
 
-def padding(batch: Batch) -> Tensor:
-    """How many columns stand before a record's first token, (b,)."""
-    return batch.ids.shape[1] - batch.mask.sum(1)
-
-
-def narrowed(batch: Batch) -> Batch:
-    """Without the columns before the longest record, but for one more than the last R; whole under `vmap`, where each
-    record has a batch of its own and all are as wide."""
-    width, least = batch.ids.shape[1], batch.targets.shape[1] + 1
-    try:
-        before = width - max(least, int(batch.mask.sum(1).max()))
-    except RuntimeError:  # vmap has no numbers of single records
-        return batch
-    return replace(batch, ids=batch.ids[:, before:], mask=batch.mask[:, before:],
-                   positions=batch.positions[:, before:], prompt_end=batch.prompt_end - before)
-
-
 def states_alone(model: Any, batch: Batch) -> tuple[Tensor, ...]:
     """What the embeddings and every layer return, (layers + 1) × (b, T, d), in the columns of the batch."""
-    columns = torch.arange(batch.ids.shape[1], device=batch.ids.device) - padding(batch)[:, None]
+    columns = torch.arange(batch.ids.shape[1], device=batch.ids.device) - batch.padding[:, None]
     return tuple(states.gather(1, columns.clamp_min(0)[..., None].expand_as(states))
                  for states in alone(model, batch, output_hidden_states=True).hidden_states)
 
@@ -69,8 +102,3 @@ def causal(model: Any) -> Any:
     """The causal model of transformers, without what PEFT has around it."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
-
-def predicting(batch: Batch) -> Tensor:
-    """The columns whose logits predict the last R tokens."""
-    width, tail = batch.ids.shape[1], batch.targets.shape[1]
-    return torch.arange(width - tail - 1, width - 1, device=batch.ids.device)

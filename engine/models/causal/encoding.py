@@ -8,7 +8,7 @@ needed for the last positions only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -73,6 +73,28 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         return Batch(**{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})
+
+    @property
+    def predicting(self) -> Tensor:
+        """The columns whose logits predict the last R tokens, (R,)."""
+        width, tail = self.ids.shape[1], self.targets.shape[1]
+        return torch.arange(width - tail - 1, width - 1, device=self.ids.device)
+
+    @property
+    def padding(self) -> Tensor:
+        """How many columns stand before a record's first token, (b,)."""
+        return self.ids.shape[1] - self.mask.sum(1)
+
+    def narrowed(self) -> Batch:
+        """Without the columns before the longest record, but for one more than the last R; whole under `vmap`, where
+        each record has a batch of its own and all are as wide."""
+        width, least = self.ids.shape[1], self.targets.shape[1] + 1
+        try:
+            before = width - max(least, int(self.mask.sum(1).max()))
+        except RuntimeError:  # vmap has no numbers of single records
+            return self
+        return replace(self, ids=self.ids[:, before:], mask=self.mask[:, before:],
+                       positions=self.positions[:, before:], prompt_end=self.prompt_end - before)
 
 
 class Encoder:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from engine.models.causal.alone import causal, logits_alone, predicting, states_alone
+from engine.models.causal.alone import causal, padded
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.narrow import is_narrow
 from engine.models.causal.readouts import Logits
-from engine.models.causal.short import ROUNDING, can_be_short, read_shortly
+from engine.models.causal.short import can_be_short, read_shortly
 
 TOKENS = {"cpu": 2048, "cuda": 32768}
 """The most tokens of a batch, by the type of its device: memory grows with them, and larger batches are no faster on a
@@ -37,70 +35,19 @@ def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Logits, Any
     # asked outside of autocast, which keeps what its trial rounds
     short = narrow and not hidden and can_be_short(base)
     with precision(model, batch):
-        read = predicting(batch)
-        return (read_shortly(base, batch, read), None) if short else _padded(model, batch, read, hidden)
+        read = batch.predicting
+        return (read_shortly(base, batch, read), None) if short else padded(model, batch, read, hidden)
 
 
 def hidden_states(model: Any, batch: Batch) -> tuple[Tensor, ...]:
     """What the embeddings and every layer return, (layers + 1) × (b, T, d), with the fewest logits."""
     with precision(model, batch):
-        return _padded(model, batch, predicting(batch)[-1:], True)[1]
+        return padded(model, batch, batch.predicting[-1:], True)[1]
 
 
 def precision(model: Any, batch: Batch) -> AbstractContextManager[Any]:
     """Within it the model's products are of bfloat16, where its matrices are."""
     return torch.autocast(batch.ids.device.type, torch.bfloat16) if is_narrow(model) else nullcontext()
-
-
-def _padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Any, Any]:
-    if not _heeds_padding(model, batch.ids.device):
-        return (None, states_alone(model, batch)) if hidden else (logits_alone(model, batch), None)
-    selects = keeps(model)
-    output = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions, use_cache=False,
-                   output_hidden_states=hidden, **({"logits_to_keep": read} if selects else {}))
-    return output.logits if selects else output.logits[:, read], output.hidden_states if hidden else None
-
-
-def _heeds_padding(model: Any, device: torch.device) -> bool:
-    """Whether a record with columns before its first token, which a mask hides, is read as it is alone: not where a
-    model carries states from token to token, or has no number for a token that sees nothing."""
-    tried = _TRIED.setdefault(causal(model), {})
-    dtype = model.get_input_embeddings().weight.dtype
-    if dtype not in tried:
-        training = model.training
-        tried[dtype] = False  # while it is tried
-        try:
-            with torch.no_grad():
-                model.eval()
-                batch = _trial(device)
-                own, read = logits_alone(model, batch), predicting(batch)
-                tried[dtype] = True
-                padded = _padded(model, batch, read, False)[0]
-            tried[dtype] = bool((padded - own).norm() <= (ROUNDING if is_narrow(model) else CLOSE) * own.norm())
-        except BaseException:
-            del tried[dtype]
-            raise
-        finally:
-            model.train(training)
-    return tried[dtype]
-
-
-_TRIED: WeakKeyDictionary[nn.Module, dict[torch.dtype, bool]] = WeakKeyDictionary()
-CLOSE = 1e-3
-"""How far logits of two passes may be apart, relative to their length; those of bfloat16 passes by `ROUNDING`."""
-
-
-def _trial(device: torch.device) -> Batch:
-    """Two records of three and two tokens, of which the last one is read."""
-    ids, there = torch.tensor([[3, 1, 2], [0, 2, 3]]), torch.ones(2, 1, dtype=torch.bool)
-    mask, one = torch.tensor([[1, 1, 1], [0, 1, 1]]), torch.zeros(2, dtype=torch.long)
-    return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, 2:], there, ~there, one - 1, one[:, None] - 1,
-                 one - 1, one + 1, there).to(device)
-
-
-def keeps(model: Any) -> bool:
-    """Whether a model can be asked for the logits of its last tokens alone."""
-    return "logits_to_keep" in inspect.signature(causal(model).forward).parameters
 
 
 def batches(records: Sequence[Encoded], size: int, device: torch.device, rows: Sequence[int] | None = None,

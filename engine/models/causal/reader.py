@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from engine.models.causal.alone import alone, causal, logits_alone, narrowed, padding
+from engine.models.causal.alone import alone, causal, logits_alone
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
 from engine.models.causal.readouts import READOUTS
@@ -85,7 +85,7 @@ def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
 
 def narrow_logits(reader: TokenReader, batch: Batch) -> Tensor:
     """The same, by passes that are as wide as the longest of the records."""
-    return logits_alone(reader.model, narrowed(batch))
+    return logits_alone(reader.model, batch.narrowed())
 
 
 def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
@@ -93,7 +93,7 @@ def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
     (b, d)."""
     states = alone(reader.model, batch, output_hidden_states=True).hidden_states[-1]
     answer = reader.packing.tokens - reader.packing.tail + batch.answer - 1
-    position = torch.where(batch.answer < 0, batch.prompt_end, answer) - padding(batch)
+    position = torch.where(batch.answer < 0, batch.prompt_end, answer) - batch.padding
     return states[torch.arange(len(states), device=states.device), position]
 
 

@@ -70,7 +70,7 @@ class RecordingFacts(Value):
 
     @property
     def sentence(self) -> str:
-        """How it went."""
+        """The run in a sentence or two."""
         end = "" if self.finished else " It was stopped before its end."
         why = f" It cannot be replayed, because {self.reasons[0].why}." if self.reasons else ""
         return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.optimizer}, with "
@@ -127,7 +127,7 @@ class Recording:
 
     @cached_property
     def digest(self) -> str:
-        """Of what was recorded, wherever the folder lies."""
+        """Of the recorded content, not of the path."""
         return hashlib.sha256(canonical_json(self.facts.model_dump(mode="json")).encode()).hexdigest()[:16]
 
     @property
@@ -138,7 +138,7 @@ class Recording:
         return DTYPES[self.facts.dtype]
 
     def conditions(self, device: torch.device) -> list[str]:
-        """What is otherwise here than where it was recorded, a sentence each."""
+        """How this machine differs from the one that recorded, a sentence a difference."""
         facts, here = self.facts, versions_of(*self.facts.versions)
         differences = [f"It was recorded with {name} {version}, and this is {here[name]}."
                        for name, version in facts.versions.items() if here[name] != version]
@@ -155,13 +155,13 @@ class Recording:
         return int(self.batches.sizes.max()) if self.facts.steps else 1
 
     def state(self, step: int, of: str = MODULE) -> State:
-        """What moved, as it was after so many steps (0: at the start): `of` the module, or of the optimizer."""
+        """Trained weights and buffers after `step` steps (0: before the first), or with `of` the optimizer's state."""
         tensors = read_state(self.folder / file_of(step))
         return {self.under + name.removeprefix(of): value for name, value in tensors.items() if name.startswith(of)}
 
     @cached_property
     def frozen(self) -> State:
-        """What did not."""
+        """Parameters that were not trained; empty where the recorder left them out."""
         tensors = read_state(self.folder / FROZEN) if FROZEN in self.facts.files else {}
         return {self.under + name: value for name, value in tensors.items()}
 
@@ -196,7 +196,7 @@ class Recording:
         return float(self.batches.rates[before:end].sum())
 
     def checkpoints(self) -> list[tuple[State, float]]:
-        """(state with what did not move, weight) of all but the start, in order."""
+        """(state with the frozen parameters, weight) of all checkpoints but the start, in order."""
         return [({**self.frozen, **self.state(step)}, self.weight(number))
                 for number, step in enumerate(self.facts.checkpoints) if number]
 

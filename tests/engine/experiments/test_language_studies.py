@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from engine.applications.language import detection, rankings
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Projection
 from engine.applications.language.run import AttributionRequest

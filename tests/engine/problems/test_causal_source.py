@@ -5,7 +5,8 @@ import json
 import pytest
 import torch
 
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
 from engine.data import uploads
 from engine.models.altered import Altered

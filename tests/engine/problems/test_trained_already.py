@@ -8,7 +8,8 @@ from peft import IA3Config, LoHaConfig, LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 import whichfluence as wf
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
 from engine.data import uploads
 from engine.experiments.language_study import LanguageStudy

@@ -6,8 +6,8 @@ import pytest
 
 from engine import worker
 from engine.analysis.catalogue import REQUESTS, request, summary
-from engine.applications.language.attribution import Setting
 from engine.applications.language.decomposition import TokensRequest
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.new_records import NewRecordsRequest
 from engine.applications.language.run import AttributionRequest
 from engine.applications.noisy_labels.duplicates import DuplicatesRequest

@@ -3,7 +3,7 @@
 import pytest
 
 from app.widgets.jobs import review_screen
-from engine.applications.language.attribution import Setting
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.review import RecordReview
 from engine.applications.language.run import AttributionRequest
 from engine.data import tasks as data_tasks

@@ -33,7 +33,8 @@ def plain_setting(model_folder):
 @pytest.fixture(scope="module")
 def attribution(plain_setting, tmp_path_factory):
     """A trained attribution with all caches filled, gradients kept whole."""
-    from engine.applications.language.attribution import Attribution, Setting
+    from engine.applications.language.attribution import Attribution
+    from engine.applications.language.fine_tuned import Setting
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WHICHFLUENCE_HOME", str(tmp_path_factory.mktemp("home")))

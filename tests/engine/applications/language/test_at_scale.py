@@ -10,7 +10,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.applications.language import gradients, rates
 from engine.applications.language.at_scale import StudyScale, costs, table
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
 from engine.models.causal import lora
 from engine.models.causal.catalogue import EMBEDDED_MODEL

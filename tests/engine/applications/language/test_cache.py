@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.applications.language import cache as caches
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.cache import Cache, in_memory, opened
+from engine.applications.language.fine_tuned import Setting
 
 PATIENCE = 5.0
 

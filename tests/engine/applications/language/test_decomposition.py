@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from engine.applications.language import modules, shading, tokens
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.methods import METHODS
 from engine.basics.errors import InvalidInput
 from engine.models.causal import lora, passes

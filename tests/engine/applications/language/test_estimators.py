@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language import detection, mean_products, signals
+from engine.applications.language import detection, signals
+from engine.applications.language.mean_products import MeanProducts
 from engine.applications.language.methods import AUTHORS, METHODS
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS
@@ -105,7 +106,7 @@ def test_signals_are_slopes_at_hidden_states(attribution):
 def test_mean_queries_are_scored_by_the_gradients_themselves_as_in_the_authors_code(attribution):
     """Against loops over whole gradients, each formula written out; of two sets the second is asked about."""
     sets, whole = ["clean", "triggered"], attribution.kept
-    features = mean_products.features(attribution, "triggered", sets)
+    features = MeanProducts(attribution, tuple(sets)).features("triggered")
     points, last = whole.points, attribution.points[-1]
     second = last.moments()[1]
     root = np.sqrt(np.concatenate([second[name].flatten().numpy() for name in attribution.sizes])) + 1e-8

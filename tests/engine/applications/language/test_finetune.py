@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers import get_cosine_schedule_with_warmup
 
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
 from engine.models.causal import finetune, lora, passes

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from engine.applications.language import gradients, projection
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection
 from engine.basics.errors import StoreError
 from engine.gradients.projectors import PROJECTORS

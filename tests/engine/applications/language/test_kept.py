@@ -8,7 +8,8 @@ import huggingface_hub.constants
 import pytest
 
 from engine.applications.language import trainings
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.run import AttributionRequest
 from engine.basics import locks
 from engine.basics.errors import InvalidInput

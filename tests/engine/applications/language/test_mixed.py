@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.basics.noted import noting
 from engine.models import precision
 from engine.models.causal import lora, passes

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from engine.applications.language import shading, tokens
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Draws, Groups, Maps, Projection
 from engine.models.adam import BETAS, EPSILON

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from engine.applications.language import shards, stages
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.run import AttributionRequest
+from engine.applications.language.shards import Shards
 from engine.basics import heap
 from engine.basics.errors import StoreError
 from engine.jobs import KINDS
@@ -34,18 +36,18 @@ def elsewhere(plain_setting, monkeypatch, tmp_path):
 def test_merged_shards_are_the_cache_that_was_filled_in_one_go(attribution, elsewhere, of):
     """Of 16 records in batches of four, in any order; nine shards are more than there are batches."""
     point = elsewhere.points[0]
-    rows = [shards.rows(elsewhere, number, of) for number in range(of)]
+    rows = [Shards(elsewhere, of).rows(number) for number in range(of)]
     assert sorted(row for own in rows for row in own) == list(range(16))
     for number in reversed(range(of)):
-        shards.fill(elsewhere, point, number, of)
+        Shards(elsewhere, of).fill(point, number)
     kept = [elsewhere.opened_records(point, own).folder for own in rows if own]
     assert len(set(kept)) == min(of, 4) and all(folder.is_dir() for folder in kept)
     told = []
-    cache = shards.merged(elsewhere, point, of, progress=told.append)
+    cache = Shards(elsewhere, of).merged(point, progress=told.append)
     assert told == [1.0]  # nothing was left to compute
     assert sums(cache) == sums(attribution.record_cache(attribution.points[0]))
     assert not any(folder.exists() for folder in kept)
-    shards.fill(elsewhere, point, 0, of)  # the whole is there
+    Shards(elsewhere, of).fill(point, 0)  # the whole is there
     assert not kept[0].exists()
 
 
@@ -54,7 +56,7 @@ def test_shards_have_about_as_many_tokens(monkeypatch):
     encoded = [SimpleNamespace(ids=[0] * length) for length in range(1, 51)]
     found = SimpleNamespace(encoded=encoded, device="cpu", setting=SimpleNamespace(recipe=SimpleNamespace(batch=8)),
                             numbers=lambda tokens: passes.ROOM["cpu"])
-    parts = [shards.rows(found, number, 3) for number in range(3)]
+    parts = [Shards(found, 3).rows(number) for number in range(3)]
     assert [row for own in parts for row in own] == list(range(50))
     tokens = [sum(len(encoded[row].ids) for row in own) for own in parts]
     assert max(tokens) - min(tokens) <= 100
@@ -72,8 +74,8 @@ def test_a_cache_that_is_there_is_opened_without_its_checkpoint(elsewhere):
 
 def test_what_no_shard_holds_is_computed(attribution, elsewhere):
     point, done = elsewhere.points[0], []
-    shards.fill(elsewhere, point, 1, 2)
-    cache = shards.merged(elsewhere, point, 2, progress=done.append)
+    Shards(elsewhere, 2).fill(point, 1)
+    cache = Shards(elsewhere, 2).merged(point, progress=done.append)
     assert done == [0.5, 0.75, 1.0] and sums(cache) == sums(attribution.record_cache(attribution.points[0]))
 
 
@@ -88,11 +90,11 @@ def test_hidden_states_tell_how_far_they_are(elsewhere):
 def test_shards_that_a_stopped_merge_left_are_removed(elsewhere):
     point = elsewhere.points[0]
     for number in range(2):
-        shards.fill(elsewhere, point, number, 2)
-    kept = [elsewhere.opened_records(point, shards.rows(elsewhere, number, 2)).folder for number in range(2)]
+        Shards(elsewhere, 2).fill(point, number)
+    kept = [elsewhere.opened_records(point, Shards(elsewhere, 2).rows(number)).folder for number in range(2)]
     whole = elsewhere.record_cache(point)
     assert whole.sealed and all(folder.is_dir() for folder in kept)
-    assert sums(shards.merged(elsewhere, point, 2)) == sums(whole) and not any(folder.exists() for folder in kept)
+    assert sums(Shards(elsewhere, 2).merged(point)) == sums(whole) and not any(folder.exists() for folder in kept)
 
 
 def test_memory_is_given_back_between_batches(elsewhere, monkeypatch):
@@ -111,22 +113,22 @@ def test_a_shard_that_stopped_goes_on(attribution, elsewhere):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        shards.fill(elsewhere, point, 0, 2, stop)
+        Shards(elsewhere, 2).fill(point, 0, stop)
     done = []
-    shards.fill(elsewhere, point, 0, 2, progress=done.append)
-    shards.fill(elsewhere, point, 1, 2)
-    assert done == [0.5, 1.0] and sums(shards.merged(elsewhere, point, 2)) == sums(
+    Shards(elsewhere, 2).fill(point, 0, progress=done.append)
+    Shards(elsewhere, 2).fill(point, 1)
+    assert done == [0.5, 1.0] and sums(Shards(elsewhere, 2).merged(point)) == sums(
         attribution.record_cache(attribution.points[0]))
 
 
 def test_an_altered_shard_is_computed_again(attribution, elsewhere):
     point = elsewhere.points[0]
-    shards.fill(elsewhere, point, 0, 2)
-    folder = elsewhere.opened_records(point, shards.rows(elsewhere, 0, 2)).folder
+    Shards(elsewhere, 2).fill(point, 0)
+    folder = elsewhere.opened_records(point, Shards(elsewhere, 2).rows(0)).folder
     with (folder / "norm.npy").open("r+b") as file:
         file.seek(-4, 2)
         file.write(b"\x00\x00\x80\x3f")
-    assert sums(shards.merged(elsewhere, point, 2)) == sums(attribution.record_cache(attribution.points[0]))
+    assert sums(Shards(elsewhere, 2).merged(point)) == sums(attribution.record_cache(attribution.points[0]))
 
 
 def test_records_with_another_content_are_another_shard(elsewhere):

@@ -6,7 +6,8 @@ import torch
 from scipy.stats import kendalltau
 
 from engine.applications.language import sketching, width
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Projection
 from engine.models.causal import lora

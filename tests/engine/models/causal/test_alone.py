@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch.func import vmap
 
-from engine.models.causal.alone import logits_alone, narrowed
+from engine.models.causal.alone import logits_alone
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.loading import load
 
@@ -24,7 +24,7 @@ def batch(model_folder, wide):
 
 def test_narrow_passes_read_the_same(model_folder):
     model, wide = batch(model_folder, 20)
-    narrow = narrowed(wide)
+    narrow = wide.narrowed()
     assert wide.ids.shape == (3, 20) and narrow.ids.shape == (3, max(LENGTHS)) and len(narrow.targets[0]) == 4
     assert torch.equal(narrow.mask.sum(1), torch.tensor(LENGTHS))
     assert torch.equal(narrow.ids[1], wide.ids[1, -9:]) and torch.equal(narrow.prompt_end, wide.prompt_end - 11)
@@ -37,8 +37,8 @@ def test_a_batch_is_wider_than_what_is_read(model_folder):
     """So that positions of the head are told from those of other layers."""
     _, wide = batch(model_folder, 20)
     short = type(wide)(**{name: value[:1] for name, value in vars(wide).items()})
-    assert narrowed(short).ids.shape == (1, 5)
-    assert narrowed(narrowed(short)).ids.shape == (1, 5)
+    assert short.narrowed().ids.shape == (1, 5)
+    assert short.narrowed().narrowed().ids.shape == (1, 5)
 
 
 def test_records_of_vmap_are_as_wide_as_they_are(model_folder):
@@ -46,7 +46,7 @@ def test_records_of_vmap_are_as_wide_as_they_are(model_folder):
     seen = []
 
     def one(ids, mask):
-        own = narrowed(replace(wide, ids=ids[None], mask=mask[None]))
+        own = replace(wide, ids=ids[None], mask=mask[None]).narrowed()
         seen.append(own.ids.shape)
         return own.ids.sum()
 

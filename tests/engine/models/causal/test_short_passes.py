@@ -19,6 +19,7 @@ from transformers import (
 
 from engine.applications.language import gradients, tokens
 from engine.models.causal import adapted, lora, passes
+from engine.models.causal.alone import causal
 from engine.models.causal.marked import loss_weights
 from engine.models.causal.narrow import narrow_matrices
 from engine.models.causal.padding import Padding
@@ -60,7 +61,7 @@ def test_records_in_one_row_are_read_as_those_of_a_padded_batch(model):
     """In float32, but for the product with the head."""
     whole, _ = passes.forward(model, BATCH)
     width, tail = BATCH.ids.shape[1], BATCH.targets.shape[1]
-    found = read_shortly(passes.causal(model), BATCH, torch.arange(width - tail - 1, width - 1))
+    found = read_shortly(causal(model), BATCH, torch.arange(width - tail - 1, width - 1))
     logits = found.states @ found.weight.T
     torch.testing.assert_close(logits[BATCH.response], whole[BATCH.response], rtol=1e-4, atol=1e-5)
 
@@ -105,7 +106,7 @@ def test_behaviors_and_gradients_are_those_of_the_padded_batch_within_rounding(r
                 [lambda name, value, rows=rows: rows.append(value.flatten(1)) for rows in made.values()])
         return values, {name: torch.cat(rows, 1) for name, rows in made.items()}
 
-    assert can_be_short(passes.causal(rounded))
+    assert can_be_short(causal(rounded))
     values, short = found()
     as_whole(monkeypatch)
     expected, whole = found()

@@ -6,7 +6,7 @@ import pytest
 from peft import IA3Config, LoraConfig, PrefixTuningConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, BertConfig, BertLMHeadModel
 
-from engine.applications.language.attribution import Setting
+from engine.applications.language.fine_tuned import Setting
 from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.desk import language
