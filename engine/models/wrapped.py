@@ -13,6 +13,7 @@ from torch.jit import ScriptModule
 from torch.nn.parameter import is_lazy
 
 from engine.basics.errors import InvalidInput
+from engine.models.quantised import read_quantised
 
 INNER = {"DataParallel": "module", "DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
 """A class of torch that runs another module, and where it has it: `OptimizedModule` is what `torch.compile` returns."""
@@ -53,7 +54,7 @@ def copied(module: nn.Module) -> nn.Module:
             raise InvalidInput(f"{where.capitalize()} has a `max_norm`, by which a forward pass changes its weights; "
                                "scale these to it once, and set it to None.")
     try:
-        held = copy.deepcopy(module)
+        held = read_quantised(copy.deepcopy(module))
     except (RuntimeError, TypeError) as error:
         raise InvalidInput(f"The model cannot be copied ({' '.join(str(error).split())[:120]}); give one that "
                            "`copy.deepcopy` can copy.") from None

@@ -10,9 +10,11 @@ from tests.guides.published import ROOT, manifest, published, rows
 
 GUIDE = (ROOT / "assets" / "guides" / "choosing-a-method.md").read_text(encoding="utf-8")
 LOO = "query_loss/remove/retrain"
-NETWORK, RECORDS = "mlp-fashion", "records"
+NETWORK, RECORDS, CIFAR = "mlp-fashion", "records", "cnn-cifar"
 TABLES = {NETWORK: rows("means ± 95% t interval over seeds:", 6, GUIDE),
           RECORDS: rows("look; ± is a 95% t interval over seeds:", 5, GUIDE)}
+if (ROOT / "assets" / "results" / "leaderboard" / CIFAR).is_dir():
+    TABLES[CIFAR] = rows("Means ± 95% t interval over the seeds:", 6, GUIDE)
 SIZES = ("{n_train} training {noun}, {n_candidates} candidates, {n_queries} queries, {models} subsets of half of the "
          "candidates, {seeds}damping {damping}.")
 
@@ -38,7 +40,7 @@ def cell(own: pd.DataFrame, title: str) -> str:
 def test_every_cell_is_that_of_the_published_board(preset, row):
     table = board(preset)
     own = table[(table["column"] == "agreement") & (table["own"] == True)].set_index("title")  # noqa: E712
-    loo = LOO if preset == NETWORK else LOO.replace("query", "response")
+    loo = LOO.replace("query", "response") if preset == RECORDS else LOO
     parts = [own, column(table, "agreement", loo), *(column(table, name) for name in ("lds", "lds_other", "qld"))]
     assert row[1:] == [cell(part, row[0]) for part in parts][:len(row) - 1]
 
@@ -106,8 +108,10 @@ def test_what_is_said_of_the_language_model():
     assert refused["note"].str.startswith("It would take about").all() and refused["mean"].isna().all()
 
 
-@pytest.mark.parametrize(("preset", "noun", "seeds"), [
-    (NETWORK, "examples", "4 seeds, "), (RECORDS, "records", "3 seeds, ")])
+SAID = {NETWORK: ("examples", "4 seeds, "), RECORDS: ("records", "3 seeds, "), CIFAR: ("examples", "3 seeds, ")}
+
+
+@pytest.mark.parametrize(("preset", "noun", "seeds"), [(preset, *SAID[preset]) for preset in TABLES])
 def test_the_sizes_are_those_of_the_boards(preset, noun, seeds):
     record, words = manifest("leaderboard", preset), " ".join(GUIDE.split())
     spec = record["spec"]
@@ -116,12 +120,19 @@ def test_the_sizes_are_those_of_the_boards(preset, noun, seeds):
     assert len(record["runs"]) == int(seeds[:1]) and spec["sizes"]["fractions"] == [0.5]
 
 
-def test_what_is_said_of_the_network():
-    record, words = manifest("leaderboard", "mlp-fashion"), " ".join(GUIDE.split())
+@pytest.mark.parametrize(("preset", "side"), [(preset, side) for preset, side in ((NETWORK, 28), (CIFAR, 32))
+                                              if preset in TABLES])
+def test_what_is_said_of_the_network(preset, side):
+    record, words = manifest("leaderboard", preset), " ".join(GUIDE.split())
     right = sum(run["query_accuracy"] for run in record["runs"]) / len(record["runs"])
-    assert f"which classifies {right:.0%} of the queries correctly" in words
+    assert f"classifies {right:.0%} of the queries correctly" in words
     source, sizes = record["spec"]["source"], record["spec"]["sizes"]
-    assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and 28 // source["pool"] == 7
+    pixels = side // source["pool"]
+    assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and f"at {pixels} × {pixels} pixels" in words
+
+
+def test_a_board_that_is_published_is_not_called_unpublished():
+    assert ("is not published yet" in " ".join(GUIDE.split())) == (CIFAR not in TABLES)
 
 
 def test_every_method_stands_by_the_question_that_it_answers():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
@@ -26,6 +27,7 @@ from engine.models.causal.lora import check_targets
 from engine.models.causal.narrow import narrow_matrices, ready_passes
 from engine.models.causal.recipe import FineTuning
 from engine.models.causal.supported import WEIGHTS, check_config, check_lora, check_prompts
+from engine.models.quantised import read_quantised
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
@@ -176,6 +178,9 @@ def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any
     if missing := sorted(info["missing_keys"]):
         raise InvalidInput(f"The files of `{files.name}` lack {len(missing):,} of the model's weights, such as "
                            f"`{missing[0]}`; save the whole model again.")
+    if quantiser := getattr(model, "hf_quantizer", None):
+        read_quantised(model)
+        quantiser.remove_quantization_config(model)
     return model, tokenizer
 
 
@@ -242,18 +247,25 @@ def _check_tokenizer(name: str, files: ModelFiles) -> None:
                            "another model.")
 
 
-def parameters(config: Any) -> int:
-    """How many parameters a model of this configuration has; nothing is allocated."""
+def sizes(config: Any, dtype: torch.dtype) -> tuple[int, float]:
+    """(parameters, bytes of them) of a model of this configuration, whose matrices may be quantised; nothing is
+    allocated."""
     from transformers import AutoModelForCausalLM
 
     with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config).num_parameters()
+        model: Any = AutoModelForCausalLM.from_config(config)
+    count, size, head = model.num_parameters(), dtype.itemsize, model.get_output_embeddings()
+    if not (quantised := config.to_dict().get("quantization_config")):
+        return count, float(count * size)
+    short = sum(module.weight.numel() for module in model.modules()
+                if isinstance(module, nn.Linear) and module is not head)
+    return count, (count - short) * size + short * (5 / 8 if quantised.get("load_in_4bit") else 1)  # with its scales
 
 
 def _check_memory(name: str, config: Any, device: str, dtype: torch.dtype) -> bool:
     """Refuse what cannot fit; whether the model has to be spread over several GPUs."""
-    count, size = parameters(config), torch.finfo(dtype).bits // 8
-    wanted = count * size * SLACK
+    count, size = sizes(config, dtype)
+    wanted = size * SLACK
     if device.startswith("cuda"):
         free = [torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count())]
         if wanted <= free[torch.device(device).index or 0]:
@@ -265,7 +277,7 @@ def _check_memory(name: str, config: Any, device: str, dtype: torch.dtype) -> bo
         have, what = _free_memory(), "this machine has"
         if wanted <= have:
             return False
-    fits = have / size / SLACK / 1e9
+    fits = have / wanted * count / 1e9
     raise InvalidInput(f"`{name}` has {count / 1e9:.2g} billion parameters and needs about {wanted / 2**30:.0f} GiB, "
                        f"of which {what} {have / 2**30:.1f} free; what would fit is a model of up to {fits:.2g} "
                        "billion parameters.")

@@ -14,13 +14,15 @@ from torch import nn
 
 from engine.models.causal.attending import attend
 from engine.models.causal.normed import with_short_norms
+from engine.models.quantised import QuantisedLinear
 
 
 def narrow_matrices(model: Any) -> None:
-    """Round the weights of the linear maps to bfloat16, but for those of the head, which embeddings may share."""
+    """Round the weights of the linear maps to bfloat16, but for those of the head, which embeddings may share, and
+    those that are quantised."""
     head = model.get_output_embeddings()
     for module in model.modules():
-        if isinstance(module, nn.Linear) and module is not head:
+        if isinstance(module, nn.Linear) and not isinstance(module, QuantisedLinear) and module is not head:
             module.to(torch.bfloat16)
     ready_passes(model)
 

@@ -3,6 +3,7 @@ any weight is loaded."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ WEIGHTS = "adapter_model.safetensors"
 """The file of PEFT's adapters."""
 LORA = (".lora_A.weight", ".lora_B.weight")
 """How the names of the matrices A and B end there."""
+BITS = "bitsandbytes"
+"""The library, and the method of quantisation, whose weights of 4 and 8 bits are read."""
 
 
 def check_config(name: str, config: Any) -> None:
@@ -29,8 +32,16 @@ def check_config(name: str, config: Any) -> None:
             or given.get("is_encoder_decoder")):
         raise InvalidInput(f"`{name}` is a {kind}, which does not write text from left to right; {INSTEAD}.")
     if quantised := given.get("quantization_config"):
-        raise InvalidInput(f"The weights of `{name}` are quantised ({quantised.get('quant_method')}), which is not "
-                           "read here; give the model in float32 or bfloat16, or as a GGUF file.")
+        _check_quantised(name, quantised.get("quant_method"))
+
+
+def _check_quantised(name: str, method: str) -> None:
+    if method != BITS:
+        raise InvalidInput(f"The weights of `{name}` are quantised ({method}), which is not read here; give the model "
+                           "in float32 or bfloat16, quantised by bitsandbytes, or as a GGUF file.")
+    if not find_spec(BITS):
+        raise InvalidInput(f"The weights of `{name}` are quantised by {BITS}, which is not installed; install it "
+                           f"(`pip install {BITS}`), or give the model in float32 or bfloat16.")
 
 
 def check_prompts(name: str, adapters: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.desk import language
 from engine.models.any_recipe import read_recipe
-from engine.models.causal import loading
+from engine.models.causal import loading, supported
 from engine.models.causal.recipe import FineTuning
 from engine.models.recipe import Recipe
 
@@ -48,7 +48,9 @@ def test_an_encoder_that_is_set_up_as_a_decoder_is_read(tmp_path, model_folder):
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "fp8"])
-def test_quantised_weights_also_under_adapters(method, tmp_path, model_folder, no_weights):
+def test_quantised_weights_also_under_adapters(method, tmp_path, model_folder, no_weights, monkeypatch):
+    """Those of bitsandbytes need that library."""
+    monkeypatch.setattr(supported, "find_spec", lambda name: None)
     base, adapters = tmp_path / "base", tmp_path / "adapters"
     for folder in (base, adapters):
         folder.mkdir()
@@ -57,7 +59,8 @@ def test_quantised_weights_also_under_adapters(method, tmp_path, model_folder, n
     (adapters / loading.ADAPTERS).write_text(json.dumps({"base_model_name_or_path": str(base)}))
     (adapters / "adapter_model.safetensors").touch()
     for folder in (base, adapters):
-        with pytest.raises(InvalidInput, match=rf"quantised \({method}\), which is not read here"):
+        with pytest.raises(InvalidInput, match="by bitsandbytes, which is not installed; install it" if (
+                method == "bitsandbytes") else rf"quantised \({method}\), which is not read here"):
             loading.check(str(folder))
 
 
