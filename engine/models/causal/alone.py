@@ -47,13 +47,9 @@ def padding(batch: Batch) -> Tensor:
 
 
 def narrowed(batch: Batch) -> Batch:
-    """Without the columns before the longest record, but for one more than the last R; whole under `vmap`, where each
-    record has a batch of its own and all are as wide."""
+    """Without the columns before the longest record, but for one more than the last R."""
     width, least = batch.ids.shape[1], batch.targets.shape[1] + 1
-    try:
-        before = width - max(least, int(batch.mask.sum(1).max()))
-    except RuntimeError:  # vmap has no numbers of single records
-        return batch
+    before = width - max(least, int(batch.mask.sum(1).max()))
     return replace(batch, ids=batch.ids[:, before:], mask=batch.mask[:, before:],
                    positions=batch.positions[:, before:], prompt_end=batch.prompt_end - before)
 

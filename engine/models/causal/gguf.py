@@ -24,7 +24,8 @@ SEAL = "sha256"
 
 
 def converted(path: Path, name: str) -> Path:
-    """The folder of the converted model of that name. Raises `StoreError` where it cannot be written, and as transformers does."""
+    """The folder of the converted model of that name. Raises `StoreError` where it cannot be written, and as
+    transformers does."""
     target = shared_folder() / "models" / f"{name}-{content(path)[:12]}"
     if not _is_whole(target):
         make_folder(target.parent)
