@@ -19,6 +19,7 @@ from app.widgets.pickers import pickers, specification_list
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
+from engine.basics.values import capital
 from engine.desk import Problem, ProblemSource, SampledProblem, commands, language_presets, preset
 from engine.question import direction
 from engine.scoring import codes, controlled
@@ -271,10 +272,10 @@ def _close() -> None:
     choice.keep(EXAMPLE, [])
 
 
-@st.dialog("Training example", width="large", on_dismiss=_close)
 def detail(sampled: SampledProblem, query: Query, row: int, scored: Sequence[Scores]) -> None:
-    """One training example with its rank and score under every specification."""
-    example_card.show(sampled, row, scored, query)
+    """One candidate, under the name of what it is, with its rank and score under every specification."""
+    show = st.dialog(capital(plain(sampled.sample.called(row))), width="large", on_dismiss=_close)(example_card.show)
+    show(sampled, row, scored, query)
 
 
 def whole_ranking(sampled: SampledProblem, scored: Sequence[Scores], names: Sequence[str], query: Query,

@@ -5,7 +5,9 @@ A result opens in the browser that asked for it: a link to a later stage begins 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 import streamlit as st
 
@@ -18,6 +20,7 @@ PREDICT, REVEAL, TAKE = "predict", "reveal", "takeaway"
 STAGES = {PREDICT: "Predict", REVEAL: "Reveal", TAKE: "Take away"}
 NAME = "stage"
 _ANSWERS = "_lesson_answers"
+Found = TypeVar("Found")
 
 
 def current(slug: str) -> str:
@@ -68,8 +71,7 @@ def forget(slug: str) -> None:
     """As if nothing was predicted and seen."""
     _answers().pop(slug, None)
     st.session_state.pop(widget(slug), None)
-    with suppress(StoreError):
-        Answers().forget(browser.visitor(), slug)
+    _stored(lambda answers: answers.forget(browser.visitor(), slug))
 
 
 def widget(slug: str) -> str:
@@ -80,9 +82,7 @@ def widget(slug: str) -> str:
 def _answers() -> dict[str, Answer]:
     """Of this session; those before it too, where the file of answers can be used."""
     if _ANSWERS not in st.session_state:
-        st.session_state[_ANSWERS] = {}
-        with suppress(StoreError):
-            st.session_state[_ANSWERS] = Answers().of(browser.visitor())
+        st.session_state[_ANSWERS] = _stored(lambda answers: answers.of(browser.visitor())) or {}
     return st.session_state[_ANSWERS]
 
 
@@ -93,5 +93,11 @@ def _answer(slug: str) -> Answer:
 def _keep(slug: str, answer: Answer) -> None:
     if answer != _answer(slug):
         _answers()[slug] = answer
-        with suppress(StoreError):
-            Answers().keep(browser.visitor(), slug, answer)
+        _stored(lambda answers: answers.keep(browser.visitor(), slug, answer))
+
+
+def _stored(act: Callable[[Answers], Found]) -> Found | None:
+    """What the file of answers gives; None where it cannot be used, and the session goes on without it."""
+    with suppress(StoreError):
+        return act(Answers())
+    return None

@@ -85,6 +85,11 @@ def entries() -> list[SavedTable]:
     return [_saved(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
 
 
+def unreadable() -> dict[str, str]:
+    """What became of stored tables and scores that `entries` leaves out, each a sentence, by digest."""
+    return _shelf().unreadable("delete it, and import the file that it came from again")
+
+
 def delete(digest: str) -> None:
     """Forget a table with the scores that were made of it; one that is gone already is fine. Comparisons that name them
     ask for its file again."""

@@ -59,15 +59,17 @@ class ExternalScoreShelf(Shelf):
     loss = FILE_NEEDED
 
     def entries(self) -> list[Entry]:
-        """A table, or scores of which no table is there."""
+        """A table, or scores of which no table is there; then those that cannot be read."""
         noted, tables = notes.written(self.name), external_tables.entries()
         listed = [(table.digest, table.file, table.shape, table.written) for table in tables]
         known = {table.digest for table in tables}
         listed += [(stored.digest, str(facts.get("file", "scores")), stored.manifest["shape"],
                     stored.manifest["written"]) for stored in external_scores.entries()
                    if (facts := stored.manifest["facts"]).get("table") not in known]
-        return [_entry(self, key, file, f"{shape[0]:,} × {shape[1]:,}", when, noted, "compare")
-                for key, file, shape, when in listed]
+        damaged = [Entry(self.name, key, f"Scores {key[:12]}", "", "", "", {}, noted.get(key, Noted()), trouble)
+                   for key, trouble in external_tables.unreadable().items()]
+        return [*(_entry(self, key, file, f"{shape[0]:,} × {shape[1]:,}", when, noted, "compare")
+                  for key, file, shape, when in listed), *damaged]
 
     def named_in(self, parameters: Parameters) -> list[str]:
         """By the tables that a view reads, and the stored scores that its specifications name: those are kept under

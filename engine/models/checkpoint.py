@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
@@ -108,7 +108,9 @@ def _is_safetensors(path: Path) -> bool:
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
-        state, seal = load_file(path), read_notes(path).get(SEAL)
+        with safe_open(path, framework="pt") as opened:
+            state = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118 - a file, no dictionary
+            seal = (opened.metadata() or {}).get(SEAL)
     except (SafetensorError, OSError, ValueError) as error:
         raise InvalidInput(_damaged(path, error)) from None
     if seal not in (None, checksum(state)):

@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qs, urlencode
 
 from pydantic import AfterValidator, Field, field_validator
 
-from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.errors import InvalidInput, MissingData, StoreError
 from engine.basics.files import atomic_write, disk_errors, make_folder
 from engine.basics.folders import home_folder
 from engine.basics.strict_json import parse_json
@@ -101,15 +101,27 @@ def change(key: str, name: str, note: str) -> StoredComparison:
 
 
 def load(key: str) -> StoredComparison:
-    """Raises `MissingData` where it is gone, `InvalidInput` where its file is no saved comparison."""
+    """Raises `MissingData` where it is gone, `InvalidInput` where its file is no saved comparison,
+    `StoreError` where a newer version wrote it."""
     if not _KEY.fullmatch(key):
         raise InvalidInput(f"`{key[:40]}` is not the key of a saved comparison; choose one from the list.")
     try:
-        return StoredComparison(key, Saved.parse(parse_json(_path(key).read_bytes(), "The file")))
+        given = parse_json(_path(key).read_bytes(), "The file")
+        _check_format(given)
+        return StoredComparison(key, Saved.parse(given))
     except FileNotFoundError:
         raise MissingData("This saved comparison is no longer there; it was deleted.") from None
+    except StoreError:
+        raise
     except (OSError, InvalidInput):
         raise InvalidInput(f"`{_path(key).name}` cannot be read as a saved comparison; delete it.") from None
+
+
+def _check_format(given: Any) -> None:
+    form = given.get("format") if isinstance(given, dict) else None
+    if isinstance(form, int) and form > FORMAT:
+        raise StoreError(f"It was saved by a newer version of Whichfluence (format {form}, where this one reads up to "
+                         f"{FORMAT}); update this one to open it.")
 
 
 def stored_keys() -> list[str]:
@@ -122,7 +134,7 @@ def entries() -> list[StoredComparison]:
     """All saved comparisons, the newest first; files that are none are passed over."""
     records = []
     for key in stored_keys():
-        with suppress(InvalidInput, MissingData):
+        with suppress(InvalidInput, MissingData, StoreError):
             records.append(load(key))
     return sorted(records, key=lambda entry: (entry.saved.created, entry.key), reverse=True)
 

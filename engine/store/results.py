@@ -192,6 +192,21 @@ class Store:
                 results.append(Result(digest, read_manifest(path.parent, digest), self))
         return sorted(results, key=lambda result: result.manifest.get("written", ""), reverse=True)
 
+    def unreadable(self, remedy: str) -> dict[str, str]:
+        """A sentence on every folder that `entries` leaves out, by its digest: why its manifest cannot be read, and the
+        remedy, unless a later version wrote it."""
+        said = {}
+        for folder in sorted(self.shelf.glob("[0-9a-f]*")):
+            try:
+                read_manifest(self.folder(folder.name), folder.name)
+            except InvalidInput:  # no digest
+                continue
+            except NewerFormat as newer:
+                said[folder.name] = str(newer)
+            except (OSError, Damage) as error:
+                said[folder.name] = f"It cannot be read, as {error}; {remedy}."
+        return said
+
     def sweep(self, older_than: float = 24 * 3600.0) -> None:
         """Remove drafts that a killed process left more than `older_than` seconds ago."""
         for draft in (self.root / "tmp").glob("*"):

@@ -2,6 +2,7 @@
 numbers, and whatever else lies there goes on."""
 
 import io
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -165,3 +166,35 @@ def test_the_library_lists_what_is_whole_beside_what_is_damaged(home, harm):
     assert titles.pop("Whole") == "" and len(titles) == 1
     [(title, trouble)] = titles.items()
     assert title == "Broken" or "delete it" in trouble
+
+
+@pytest.mark.parametrize("harm", ["emptied", "cut", "garbled", "altered", "gone", "newer"])
+@pytest.mark.parametrize("name", ["imported scores", "imported table"])
+def test_the_library_lists_an_import_whose_manifest_is_damaged(home, name, harm):
+    KEPT[name].write()
+    [path] = home.glob("brought/*/manifest.json")
+    if harm == "gone":
+        path.unlink()
+    elif harm == "newer":
+        path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
+    else:
+        path.write_bytes(HARMS[harm](path.read_bytes()))
+    [entry] = SHELVES["brought"].entries()
+    assert (entry.key, entry.page) == (path.parent.name, "")
+    assert "newer version" in entry.trouble if harm == "newer" else "delete it, and import the file" in entry.trouble
+    assert entry.trouble.count(". ") == 0
+    SHELVES["brought"].delete(entry.key)
+    assert not SHELVES["brought"].entries()
+    KEPT[name].write()
+    [whole] = SHELVES["brought"].entries()
+    assert not whole.trouble
+
+
+def test_a_comparison_that_a_newer_version_saved_stays_and_says_so(home):
+    entry = comparisons.save("Theirs", "", "metric=sign")
+    path = home / "saved" / f"{entry.key}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99, "more": 1}))
+    comparisons.save("Ours", "", "metric=sign")
+    listed = {each.title: each.trouble for each in SHELVES["comparisons"].entries()}
+    assert listed.pop("Ours") == "" and "newer version" in (trouble := listed.popitem()[1]) and "delete" not in trouble
+    assert [each.saved.name for each in comparisons.entries()] == ["Ours"]

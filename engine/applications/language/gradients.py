@@ -43,7 +43,7 @@ class Tap:
 
     def arrived(self, name: str, x: Tensor, g: Tensor) -> None:
         """The inputs (b, T, in) and output gradients (b, T, out) of an adapter's call, or (1, N, …) of the tokens of
-        all records one after another; (b·T, …) of a model that flattens them.
+        all records one after another; (b·T, …) of a model that flattens them, (b, 1, T, …) of one that has heads apart.
 
         Raises `InvalidInput` for a layer whose tokens are not those of its records.
         """
@@ -51,6 +51,9 @@ class Tap:
             return
         if x.dim() == 2 and len(x) == self.shape.numel():
             x, g = x.unflatten(0, self.shape), g.unflatten(0, self.shape)
+        apart = len(x) == self.shape[0] and x.shape[:-1].numel() == self.shape.numel() or x.shape[:2] == (1, 1)
+        if x.dim() > 3 and apart:
+            x, g = x.flatten(1, -2), g.flatten(1, -2)
         if x.dim() != 3:
             raise InvalidInput(f"The layer `{name}` mixes tokens of different records, as experts do; adapt only "
                                "layers that do not, with `targets` such as `q_proj,v_proj`.")

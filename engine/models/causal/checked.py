@@ -18,6 +18,8 @@ from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.outputs_only import outputs_only
 from engine.question.token_behaviors import RESPONSE
 
+SPARSE = ("index_topk", "index_topk_blocks", "indexer_budget")
+"""How a configuration names the number of tokens, or of blocks of them, that attention chooses by scores of its own."""
 SCALED = ("dynamic", "longrope")
 """Rotary positions that are scaled by the length of what is read."""
 NEAR, NEAR_NARROW = 1e-3, 5e-2
@@ -32,7 +34,9 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     """
     lengths = [len(item.ids) for item in encoded]
     config: Any = reader.model.config
-    _check_positions(config.to_dict(), lengths)
+    settings = config.get_text_config().to_dict()
+    _check_positions(settings, lengths)
+    _check_chosen(settings, lengths)
     chosen = sorted({lengths.index(max(lengths)), lengths.index(min(lengths))})
     try:
         ours, alone = _read(reader, rows[chosen], [encoded[row] for row in chosen])
@@ -62,6 +66,16 @@ def _check_positions(config: Mapping[str, Any], lengths: Sequence[int]) -> None:
             raise InvalidInput(f"Records of this model have up to {max(lengths):,} tokens, and above {limit:,} its "
                                f"positions (`{rope['rope_type']}`) depend on the longest record of a batch; shorten "
                                "the records.")
+
+
+def _check_chosen(config: Mapping[str, Any], lengths: Sequence[int]) -> None:
+    """Raises `InvalidInput` where attention chooses tokens by scores that may tie: which it takes of those depends on
+    how wide a batch is."""
+    most = min((most for name in SPARSE if (most := config.get(name))), default=max(lengths))
+    if max(lengths) > most and min(lengths) < max(lengths):
+        raise InvalidInput(f"Records of this model have up to {max(lengths):,} tokens, and above {most:,} its "
+                           "attention chooses the tokens that it reads, by scores that can tie and then depend on the "
+                           "longest record of a batch; shorten the records.")
 
 
 def _read(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded]) -> tuple[list[Tensor], list[float]]:

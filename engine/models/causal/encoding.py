@@ -86,13 +86,9 @@ class Batch:
         return self.ids.shape[1] - self.mask.sum(1)
 
     def narrowed(self) -> Batch:
-        """Without the columns before the longest record, but for one more than the last R; whole under `vmap`, where
-        each record has a batch of its own and all are as wide."""
+        """Without the columns before the longest record, but for one more than the last R."""
         width, least = self.ids.shape[1], self.targets.shape[1] + 1
-        try:
-            before = width - max(least, int(self.mask.sum(1).max()))
-        except RuntimeError:  # vmap has no numbers of single records
-            return self
+        before = width - max(least, int(self.mask.sum(1).max()))
         return replace(self, ids=self.ids[:, before:], mask=self.mask[:, before:],
                        positions=self.positions[:, before:], prompt_end=self.prompt_end - before)
 

@@ -3,14 +3,11 @@ or the hub."""
 
 from __future__ import annotations
 
-import io
-import json
 import logging
 import os
-import shutil
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +15,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from engine.basics.contents import content, contents
+from engine.basics.contents import contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
-from engine.basics.folders import shared_folder
 from engine.basics.strict_json import parse_json
+from engine.models.causal import gguf
 from engine.models.causal.catalogue import EMBEDDED, EMBEDDED_FOLDER, HUB, model_title
 from engine.models.causal.lora import check_targets
 from engine.models.causal.narrow import narrow_matrices, ready_passes
@@ -83,10 +80,10 @@ def find(name: str) -> ModelFiles:
         if folder.is_file() and folder.suffix == ".gguf":
             return ModelFiles(folder.stem, str(folder.parent), folder.name)
         if folder.is_dir():
-            gguf = sorted(path.name for path in folder.glob("*.gguf"))
+            packed = sorted(path.name for path in folder.glob("*.gguf"))
             whole = any((folder / name).is_file() for name in ("config.json", ADAPTERS))
-            if whole or gguf:
-                return ModelFiles(folder.name, str(folder), "" if whole else gguf[0])
+            if whole or packed:
+                return ModelFiles(folder.name, str(folder), "" if whole else packed[0])
     return ModelFiles(name, OWNERS.get(name, "") + name)
 
 
@@ -331,39 +328,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _converted(files: ModelFiles) -> ModelFiles:
-    """A GGUF file as safetensors in our own folder, converted the first time: loading it again takes no time."""
     if not files.gguf:
         return files
-    mark = content(Path(files.source) / files.gguf)[:12]
-    target = shared_folder() / "models" / f"{files.name}-{mark}"
-    if not (target / "config.json").is_file():
-        _convert(files, target)
-    return ModelFiles(files.name, str(target))
-
-
-def _convert(files: ModelFiles, target: Path) -> None:
-    from safetensors.torch import save_file
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        with _hub(files), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
-            tokenizer = AutoTokenizer.from_pretrained(files.source, gguf_file=files.gguf)
-            model = AutoModelForCausalLM.from_pretrained(files.source, gguf_file=files.gguf, dtype=torch.float32)
-        draft.mkdir(parents=True)
-        tied = set(getattr(model, "all_tied_weights_keys", None) or ())
-        save_file({key: value.contiguous() for key, value in model.state_dict().items() if key not in tied},
-                  draft / "model.safetensors", metadata={"format": "pt"})
-        tokenizer.save_pretrained(draft)
-        settings: Mapping[str, Any] = model.config.to_dict()
-        plain = {key: value for key, value in settings.items() if key != "quantization_config"}
-        plain["architectures"] = [type(model).__name__]
-        (draft / "config.json").write_text(json.dumps(plain, indent=1, default=str), encoding="utf-8")
-        with suppress(OSError):  # another process was faster
-            os.rename(draft, target)
-    except OSError as error:
-        raise MissingData(f"`{files.name}` could not be converted ({error.strerror or error}); free some space in "
-                          "WHICHFLUENCE_HOME.") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with _hub(files), _quiet():
+        return ModelFiles(files.name, str(gguf.converted(Path(files.source) / files.gguf, files.name)))

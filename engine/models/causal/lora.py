@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -62,11 +63,12 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
 
 
 def _is_map(module: nn.Linear) -> bool:
-    """Whether it returns one tensor, as some routers of experts that are linear maps do not."""
+    """Whether it takes one token and returns one tensor, as some routers of experts and maps by groups do not."""
     if type(module).forward is nn.Linear.forward:
         return True
-    with torch.no_grad():
+    with torch.no_grad(), suppress(RuntimeError):
         return isinstance(module(module.weight.new_zeros(1, module.in_features)), Tensor)
+    return False
 
 
 @lru_cache(maxsize=64)

@@ -27,8 +27,7 @@ def widen(model: Any) -> None:
     precision, and XGLM's attention may name the least number of float64."""
     from transformers.models.xglm.modeling_xglm import XGLMAttention
 
-    if hasattr(model.config, "num_experts_per_tok"):
-        model.set_experts_implementation("eager")
+    model.set_experts_implementation("eager")
     for part in model.modules():
         if type(part) is XGLMAttention:
             part.__class__ = _wide(XGLMAttention)

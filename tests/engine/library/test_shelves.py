@@ -94,7 +94,7 @@ def test_what_is_damaged_says_so_and_can_be_deleted(home, content):
     assert entry("comparisons").title == "Steps"
     (home / "saved" / f"{kept.key}.json").write_bytes(content)
     found = entry("comparisons")
-    assert "cannot be read" in found.trouble and not found.page
+    assert ("newer version" if b"99" in content else "cannot be read") in found.trouble and not found.page
     views.seen("a" * 64, "compare", "s=a")
     (home / "library" / "views" / f"{'a' * 64}.json").write_bytes(content)
     assert views.of("a" * 64) is None

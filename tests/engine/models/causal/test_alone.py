@@ -1,9 +1,6 @@
 """Passes over records alone: what fills up a batch changes nothing, and is left out where it can be."""
 
-from dataclasses import replace
-
 import torch
-from torch.func import vmap
 
 from engine.models.causal.alone import logits_alone
 from engine.models.causal.encoding import Encoded, Encoder
@@ -39,16 +36,3 @@ def test_a_batch_is_wider_than_what_is_read(model_folder):
     short = type(wide)(**{name: value[:1] for name, value in vars(wide).items()})
     assert short.narrowed().ids.shape == (1, 5)
     assert short.narrowed().narrowed().ids.shape == (1, 5)
-
-
-def test_records_of_vmap_are_as_wide_as_they_are(model_folder):
-    _, wide = batch(model_folder, 20)
-    seen = []
-
-    def one(ids, mask):
-        own = replace(wide, ids=ids[None], mask=mask[None]).narrowed()
-        seen.append(own.ids.shape)
-        return own.ids.sum()
-
-    vmap(one)(wide.ids, wide.mask)
-    assert seen == [(1, 20)]

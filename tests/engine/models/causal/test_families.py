@@ -48,11 +48,17 @@ FAMILIES = {
     "xglm": {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 64},
     "mamba": {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
     "recurrent_gemma": {**SIZES, "attention_window_size": WINDOW, "lru_width": 32},
+    "deepseek_v3": {**EXPERTS, "num_key_value_heads": 4, "n_routed_experts": 4, "n_group": 2, "topk_group": 1,
+                    "first_k_dense_replace": 1, "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 8,
+                    "qk_rope_head_dim": 4, "v_head_dim": 8},
+    "dbrx": {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64, "attn_config": {
+        "rope_theta": 1e4, "kv_n_heads": 2, "clip_qkv": 8.0}, "ffn_config": {
+            "hidden_size": 32, "ffn_hidden_size": 48, "moe_num_experts": 4, "moe_top_k": 2}},
     "rwkv": {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 64}}
 UNADAPTED = "mamba"
 """PEFT refuses adapters of its maps."""
-QUICK = ("llama", "gemma3_text", "qwen2", "gpt2", "gpt_neo", "bloom", "falcon", "mixtral", "mamba", "recurrent_gemma",
-         "rwkv")
+QUICK = ("llama", "deepseek_v3", "gemma3_text", "qwen2", "gpt2", "gpt_neo", "bloom", "falcon", "mixtral", "mamba",
+         "recurrent_gemma", "rwkv")
 """Whose losses are compared quickly; gradients of adapters are for every family."""
 DROPOUTS = ("p", "dropout", "attn_dropout", "attention_dropout", "hidden_dropout")
 
@@ -136,6 +142,25 @@ def test_positions_that_depend_on_the_batch_are_refused(family, more, records, e
         packing = Packing.of(rows)
         with pytest.raises(InvalidInput, match="depend on the longest") if refused else nullcontext():
             check_reading(LearningReader(made, packing), packing.pack(encoder, rows), rows)
+
+
+def test_tokens_that_attention_chooses_are_refused_where_the_choice_depends_on_the_batch(records, encoder):
+    """Scores behind a ReLU are often 0, and which of those are chosen depends on the width of the batch."""
+    sizes = {**FAMILIES["deepseek_v3"], "index_topk": 3, "index_n_heads": 2, "index_head_dim": 8}
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model("deepseek_v32", vocab_size=VOCABULARY, **sizes)).eval()
+    for rows, refused in ((records, True), (records[1:2], False)):
+        packing = Packing.of(rows)
+        with pytest.raises(InvalidInput, match="scores that can tie") if refused else nullcontext():
+            check_reading(LearningReader(made, packing), packing.pack(encoder, rows), rows)
+
+
+def test_maps_by_groups_get_no_adapters(records, encoder):
+    sizes = {"hidden_size": 32, "moe_intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "head_dim": 8, "qk_rope_head_dim": 4, "n_routed_experts": 4, "num_experts_per_tok": 2, "q_lora_rank": 8,
+             "o_lora_rank": 8, "o_groups": 2, "sliding_window": WINDOW, "max_position_embeddings": 64}
+    torch.manual_seed(0)
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model("deepseek_v4", vocab_size=VOCABULARY, **sizes))
+    compare_adapters(made, records, encoder)
 
 
 def test_routers_of_experts_get_no_adapters(records, encoder):
