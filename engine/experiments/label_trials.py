@@ -43,7 +43,7 @@ REFIT = DETECTORS["refitted"].title
 HINDSIGHT, BOTH, RIGHT = "Best by hindsight", "Refit and self-influence", "Trained on right labels"
 WITH = ", with verified rows"
 THEIRS = tuple(DETECTORS[name].title for name in CLEANLAB)
-SETTINGS = {"numerics": 1, "verified": VERIFIED, "sets": sets(ROWS),
+SETTINGS = {"numerics": 2, "verified": VERIFIED, "sets": sets(ROWS),
             "sources": [{"dataset": "cifar10"}, {"dataset": "fashion_small"}, {"dataset": "digits"}]}
 PRESETS = {"small": StudyPreset("small", f"{ROWS:,} pictures of CIFAR-10N and 2,000 of FashionMNIST by pretrained "
                                          "features, 1,297 digits, three tables", 3, SETTINGS)}
