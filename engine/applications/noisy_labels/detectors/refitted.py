@@ -19,7 +19,6 @@ from scipy.special import softmax
 from engine.applications.noisy_labels.detectors import kernel_removal
 from engine.applications.noisy_labels.detectors.readings import Readings
 
-NUMERICS = "2"
 PENALTY = 1 / 3
 LEAST = 0.02
 """ε, so that a class that every model doubts keeps its examples."""
