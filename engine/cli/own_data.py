@@ -30,9 +30,11 @@ def preview_data(read: OwnData = OwnData()) -> None:
     read_as, dataset = preview(name), uploads.load(name)
     say(dataset)
     print(read_as.sentence)
-    print(pd.DataFrame([{"class": one.name, "examples": one.train, "test": one.test, "smallest": _size(one.smallest),
-                         "largest": _size(one.largest), "for example": one.example} for one in read_as.classes]
-                       ).to_string(index=False))
+    classes = pd.DataFrame([{"class": one.name, "examples": one.train, "test": one.test,
+                             "smallest": _size(one.smallest), "largest": _size(one.largest),
+                             "for example": one.example} for one in read_as.classes])
+    sizes = [] if classes["largest"].any() else ["smallest", "largest"]
+    print(classes.drop(columns=sizes).to_string(index=False))
     if given.get("classes") or given.get("trusted"):
         print(f"Read as {dataset.n_classes} classes ({', '.join(dataset.class_names[:20])}): {len(dataset.y_train):,} "
               f"examples to search, {len(dataset.y_test):,} others.")

@@ -5,10 +5,9 @@ beside them, by cleanlab itself. No label is trusted. Over seeds the folds, the 
 the noise change; human labels stay. Beside the means stands the paired difference from the best of cleanlab's by its
 mean AUPRC on the set, with its interval over seeds.
 
-The trial plants wrong labels in the observed ones (`engine.applications.noisy_labels.planted`), here where the logistic
-regression predicts the label, and as it alone confuses classes; the method that finds most of them is the one that is
-recommended, and weighs the consensus. It sees nothing of which labels are wrong. `label_trials` measures the trial of
-the page.
+The trial plants wrong labels in the observed ones, as on the page (`engine.applications.noisy_labels.planted`); the
+method that finds most of them is the one that is recommended, and weighs the consensus. It sees nothing of which labels
+are wrong.
 
     P@reported     precision at as many labels as confident learning reports
     CPU seconds    of the method alone, with the models that it reads, and without the features
@@ -40,7 +39,7 @@ from engine.metrics.detection import detection
 from engine.models.recipe import Recipe
 from engine.store.results import Result
 
-NUMERICS = 2
+NUMERICS = 3
 CLEANLAB = ("confident", "self_confidence", "normalized_margin")
 RECOMMENDED = Pair("Recommended by the trial")
 SECONDS, REPORTED, BEYOND = "CPU seconds", "P@reported", "AUPRC beyond cleanlab"
@@ -92,10 +91,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
         return _of_network({**payload["settings"]["network"]["source"], "seed": int(seed), "mask": int(seed)}, context)
     given = load(payload["settings"]["sets"][title], int(seed), context.computing("reading features", 0.5))
     suspicion, seconds, readings = searched(given, given.labels, int(seed), context)
-    predicted = readings.probabilities.argmax(1)[None]
-    trial = planted.plant(given.labels, predicted, given.classes, int(seed), uniform=0.0)
-    tried, _, _ = searched(given, trial.labels, int(seed), context)
-    table = planted.measured(tried, trial)
+    table = tried(given, readings, int(seed), context)
     suspicion[RECOMMENDED] = suspicion[Pair(*table.loc[0, ["method", "behavior"]])]
     weighted = planted.consensus(suspicion, table)
     if weighted is not None:
@@ -119,6 +115,12 @@ def searched(given: LabelSet, labels: np.ndarray, seed: int, context: Context
         seconds[detector.title] = time.process_time() - start + held_out * (detector.reads in (HELD_OUT, REFITTED))
         context.progress(number / len(DETECTORS), detector.title)
     return scores, seconds, readings
+
+
+def tried(given: LabelSet, readings: FeatureReadings, seed: int, context: Context) -> pd.DataFrame:
+    """`planted.measured` of every method: the trial of the page."""
+    trial = planted.plant(given.labels, planted.opinions(readings), given.classes, seed)
+    return planted.measured(searched(given, trial.labels, seed, context)[0], trial)
 
 
 def _of_network(source: Mapping[str, Any], context: Context) -> Output:

@@ -30,6 +30,8 @@ from engine.store.results import Result
 
 SHADED = (5, 1)
 """How many records get their tokens' contributions: of the end of a ranking that is asked for, and of the other."""
+SHADING = 12.0
+"""Seconds of these, with the start of a training, of the embedded model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +121,13 @@ class AttributionRequest(JobRequest[Attributed]):
         """Of a pass over a record, of the embedded model or one of 135 million parameters; a thousand records and more
         come with longer texts."""
         if catalogue.is_embedded(self.setting.model):
-            return 0.02
+            return 0.0055
         return 0.8 if self.weight("records") < 1_000 else 2.0
+
+    @property
+    def seconds(self) -> float:
+        """With what the tokens of a few records take, in passes too short for their number to tell."""
+        return super().seconds + (SHADING if catalogue.is_embedded(self.setting.model) else 0.0)
 
     @property
     def reading(self) -> float:

@@ -45,8 +45,8 @@ def opinions(readings: Readings) -> np.ndarray:
     return np.stack([readings.probabilities.argmax(1), readings.removal.without.argmax(1)])
 
 
-def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fraction: float = FRACTION,
-          uniform: float = UNIFORM) -> Planted:
+def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fraction: float = FRACTION
+          ) -> Planted:
     """Flip a fraction of the labels (n,). predicted (m, n): by m models that have not seen the example.
 
     Raises `InvalidInput` where too few labels can be flipped.
@@ -57,7 +57,7 @@ def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fr
                            f"{LEAST}, so methods cannot be measured here; search more labels.")
     rng = np.random.default_rng([seed, 8])
     rows = rng.permutation(np.flatnonzero(eligible))[:min(count, int(eligible.sum()) // 2)]
-    becomes = _becomes(labels, predicted, classes, uniform)
+    becomes = _becomes(labels, predicted, classes)
     flipped = np.zeros(len(labels), dtype=bool)
     flipped[rows] = True
     changed = np.array(labels)
@@ -66,14 +66,14 @@ def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fr
     return Planted(changed, flipped, eligible)
 
 
-def _becomes(labels: np.ndarray, predicted: np.ndarray, classes: int, uniform: float) -> np.ndarray:
+def _becomes(labels: np.ndarray, predicted: np.ndarray, classes: int) -> np.ndarray:
     """P(b | a) (C, C)."""
     possible = np.tile(np.isin(np.arange(classes), labels), (classes, 1)) & ~np.eye(classes, dtype=bool)
     confusions = np.ones((classes, classes))
     for one in predicted:
         np.add.at(confusions, (one, labels), 1.0 / len(predicted))
     return sum(weight * counts / counts.sum(1, keepdims=True)
-               for weight, counts in ((1 - uniform, confusions * possible), (uniform, possible * 1.0)))
+               for weight, counts in ((1 - UNIFORM, confusions * possible), (UNIFORM, possible * 1.0)))
 
 
 def measured(suspicion: Mapping[Pair, np.ndarray], planted: Planted) -> pd.DataFrame:

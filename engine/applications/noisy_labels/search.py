@@ -15,7 +15,7 @@ from torch.nn.functional import normalize
 
 from engine.applications.noisy_labels import consensus, in_turn
 from engine.applications.noisy_labels.decision_file import columns_of
-from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
+from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING, versions
 from engine.applications.noisy_labels.detectors.readings import Probabilities
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.folds import FOLD, fold_chunks, fold_named
@@ -87,6 +87,10 @@ class SuspicionRequest(OfSource[Scored]):
 
     methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = Field(
         default_factory=lambda given: usual(not given["source"].learner.passes))
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        return {**super().contents, **versions(self.computed)}
 
     @property
     def chunks(self) -> list[str]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from engine.applications.noisy_labels import in_turn, planted
-from engine.applications.noisy_labels.detectors.methods import REFITTED, TRAINING
+from engine.applications.noisy_labels.detectors.methods import REFITTED, TRAINING, versions
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
@@ -77,6 +77,10 @@ class TrialRequest(OfSource[Trial]):
 
     fraction: Annotated[Number, Field(gt=0, le=0.2)] = planted.FRACTION
     methods: tuple[str, ...] = Field(default_factory=lambda given: usual(not given["source"].learner.passes))
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        return {**super().contents, **versions(self.methods)}
 
     @classmethod
     def options(cls) -> dict[str, FieldInfo]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.experiments.language_study import LanguageStudy
 from engine.jobs import KINDS, JobQueue
 from engine.jobs.estimate import (
     ALL,
@@ -28,6 +29,7 @@ from engine.jobs.estimate import (
 )
 from engine.jobs.loop import Worker
 from engine.jobs.traces import shipped
+from engine.models.causal.catalogue import EMBEDDED_MODEL
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 
 RECORDED = Path(__file__).parent / "traces.json"
@@ -137,3 +139,11 @@ def test_jobs_that_were_recorded_took_what_was_predicted_before_they_began():
     assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in long]) >= 0.9
     assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in pairs]) >= 0.9
     assert np.mean(inside) >= 0.9
+
+
+@pytest.mark.parametrize(("records", "processor"), [(40, 23.2), (300, 55.6), (1_000, 118.6)])
+def test_language_studies_of_many_records_took_what_a_new_machine_predicts(records, processor):
+    """processor: seconds that were measured on two crowded cores, by `Worker.serve` in an empty home."""
+    run = LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=records, seed=0).request
+    said = estimate(JobWork(run.name, run.seconds, run.involves), shipped(), 0.0)
+    assert 0.5 < processor / said.seconds < 2

@@ -54,7 +54,7 @@ def prediction(made: Fits, labels: np.ndarray) -> np.ndarray:
 
 def self_influence(made: Fits, labels: np.ndarray) -> np.ndarray:
     """What each example adds to its own margin (n,)."""
-    return _margin(made.whole, labels) - _margin(made.without, labels)
+    return margin(made.whole, labels) - margin(made.without, labels)
 
 
 def _of_part(inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,8 @@ def _of_part(inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tu
     return y - ridge[:, None] * alpha + mean, y - alpha / np.einsum("ij,ij->j", inverse, inverse)[:, None] + mean
 
 
-def _margin(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def margin(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The value (n,) of the label less the largest other one, of values (n, C)."""
     rows, others = np.arange(len(labels)), np.array(values)
     others[rows, labels] = -np.inf
     return values[rows, labels] - others.max(1)

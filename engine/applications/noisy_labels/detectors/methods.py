@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ class Detector:
     """A method that implies no specification of the engine. question: what it asks, in a sentence. source: who proposed
     it. reads: one of the groups above; methods of a group share what they read. suspicion: (readings) -> (n,), larger
     for a label more likely wrong. on_the_way: whether it reads checkpoints, and has no value where none is recorded.
+    numerics: the version of its numbers.
     """
 
     title: str
@@ -33,6 +34,7 @@ class Detector:
     reads: str
     suspicion: Callable[[Readings], np.ndarray]
     on_the_way: bool = False
+    numerics: int = 1
 
     @property
     def sentence(self) -> str:
@@ -114,5 +116,10 @@ DETECTORS: dict[str, Detector] = {
         _removal(kernel_removal.self_influence)),
     "refitted": Detector(
         "Reweighted refit", "Do held-out models, trained with every other example weighted by the confidence in its "
-                            "label, agree with this label?", "this program", REFITTED, refitted.suspicion),
+                            "label, prefer another one?", "this program", REFITTED, refitted.suspicion, numerics=2),
 }  # fmt: skip
+
+
+def versions(names: Collection[str]) -> dict[str, str]:
+    """Method -> the version of its numbers, of the methods whose numbers have changed."""
+    return {name: str(one.numerics) for name, one in DETECTORS.items() if name in names and one.numerics > 1}

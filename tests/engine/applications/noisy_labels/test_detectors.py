@@ -10,6 +10,8 @@ from torch.nn.functional import cross_entropy
 from engine.applications.noisy_labels.detectors import data_oob, kernel_removal, path, probabilities, refitted
 from engine.applications.noisy_labels.detectors.methods import DETECTORS
 from engine.applications.noisy_labels.detectors.readings import Readings
+from engine.applications.noisy_labels.search import SuspicionRequest
+from tests.engine.applications.noisy_labels.sources import source
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, 12)
@@ -107,12 +109,39 @@ def test_a_refit_weighs_labels_by_how_far_they_are_believed():
     readings, rows = NearestMeans(x, labels), np.arange(80)
     weights = np.maximum(readings.probabilities[rows, labels], 0.02)
     refit, near = readings.refitted(weights, 1 / 3), kernel_removal.fits(x, labels, 2, weights=weights).without
-    suspicion = refitted.suspicion(readings)
+    suspicion, both = refitted.suspicion(readings), np.clip([refit, near], 1e-3, 1)
+    mean = np.sqrt(both[0] * both[1])
+    flips = refitted.noise_transition(mean / mean.sum(1, keepdims=True), labels)
     for k, y in enumerate(labels):
-        both = np.clip([refit[k, y], near[k, y]], 1e-3, 1)
-        assert suspicion[k] == pytest.approx(-np.log(both).mean())
+        odds = both[:, k, 1 - y] / both[:, k, y]
+        assert suspicion[k] == pytest.approx(np.log(odds).sum() + np.log(flips[1 - y, y] / flips[y, y]) / 2)
     assert suspicion[:12].mean() > suspicion[12:].mean() + 0.3
+
+
+def test_how_often_each_class_is_labelled_another_is_read_from_what_models_believe():
+    """The EM by sums over examples, each round as likely as the last or more, and a planted transition."""
+    rng, classes, n = np.random.default_rng(1), 3, 2_000
+    planted = np.array([[0.7, 0.3, 0.0], [0.05, 0.9, 0.05], [0.0, 0.0, 1.0]])
+    right = rng.integers(0, classes, n)
+    labels = np.array([rng.choice(classes, p=planted[y]) for y in right])
+    p = 0.01 / 3 + 0.99 * np.eye(classes)[right]
+    by_sums, likely = np.full((3, 3), 0.05) + 0.85 * np.eye(3), []
+    for _ in range(refitted.ROUNDS):
+        counts = np.full((3, 3), 0.5)
+        for k, y in enumerate(labels):
+            counts[:, y] += p[k] * by_sums[:, y] / (p[k] * by_sums[:, y]).sum()
+        by_sums = counts / counts.sum(1, keepdims=True)
+        likely.append(np.log((p * by_sums[:, labels].T).sum(1)).sum() + 0.5 * np.log(by_sums).sum())
+    assert (np.diff(likely) > -1e-9).all()
+    np.testing.assert_allclose(refitted.noise_transition(p, labels), by_sums)
+    np.testing.assert_allclose(by_sums, planted, atol=0.03)
 
 
 def test_each_says_what_it_asks_and_who_proposed_it():
     assert all(one.question.endswith("?") and one.source in one.sentence for one in DETECTORS.values())
+
+
+def test_a_search_by_a_method_whose_numbers_have_changed_is_another_one():
+    before, after = (SuspicionRequest(source=source(), methods=methods).payload["contents"]
+                     for methods in (("self_confidence",), ("refitted", "self_confidence")))
+    assert after == {**before, "refitted": "2"}
