@@ -100,7 +100,7 @@ def _of_4_bits(part: Any) -> QuantisedLinear:
     from bitsandbytes.functional import dequantize_blockwise
 
     state = part.weight.quant_state
-    if getattr(state, "packing_format_for_cpu", False):
+    if vars(state).get("packing_format_for_cpu"):
         raise InvalidInput("The 4-bit weights of the model were reordered by bitsandbytes when it first wrote text on "
                            "this processor; load it again and give it before that.")
     scales = dequantize_blockwise(state.absmax, state.state2) + state.offset if state.nested else state.absmax

@@ -4,8 +4,8 @@ r"""Gradients of adapters on a base that is divided over processes (FSDP), for a
         --queries queries.jsonl --out scores.npz
 
 Every process holds its part of the frozen layers, whole adapters, embeddings and head, and gathers one layer at a time
-(`fully_shard`). It computes the gradients of its own records; of the queries all hold those of all. The scores are
-what one more step on a record is to first order, with a step size of 1,
+(`fully_shard`); quantised weights are not divided. It computes the gradients of its own records; of the queries all
+hold those of all. The scores are what one more step on a record is to first order, with a step size of 1,
 
     s_qk = ⟨∇ log p(q), ∇ log p(z_k)⟩,    log p: of the response, the mean over its tokens.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ import torch
 from torch import Tensor, distributed, nn
 
 from engine.applications.language import gradients
-from engine.basics.files import atomic_write
+from engine.basics.errors import InvalidInput, WhichfluenceError
+from engine.basics.files import write_together
 from engine.data.records import read_jsonl
 from engine.models.causal import loading, lora, passes
 from engine.models.causal.encoding import Encoded, Encoder
@@ -42,7 +44,7 @@ def divide(model: Any, device: str = "cpu") -> Any:
     mesh = distributed.init_device_mesh(device, (distributed.get_world_size(),))
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     for layer in max(lists, key=lambda own: sum(parameter.numel() for parameter in own.parameters())):
-        whole = {parameter for name, parameter in layer.named_parameters() if lora.short(f"{name}") != name}
+        whole = {parameter for name, parameter in layer.named_parameters() if lora.short(name) != name}
         fully_shard(layer, mesh=mesh, ignored_params=whole)
     return model.to(device)
 
@@ -84,27 +86,37 @@ def scores(model: Any, encoder: Encoder, train: Sequence[Encoded], queries: Sequ
 
 def main() -> None:
     """Scores of a folder of adapters as `bring` reads them, with the claim beside them; written by the first process.
-
-    Raises as `loading.load` and `read_jsonl`.
-    """
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    What is wrong is said in one sentence, with exit code 2."""
+    parser = argparse.ArgumentParser(description="Scores by gradients of adapters on a base that is divided.")
     for name in ("--model", "--train", "--queries", "--out"):
         parser.add_argument(name, required=True)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     chosen = parser.parse_args()
     distributed.init_process_group("nccl" if chosen.device == "cuda" else "gloo")
     try:
-        if chosen.device == "cuda":
-            torch.cuda.set_device(distributed.get_node_local_rank())
-        model, tokenizer = loading.load(chosen.model)
-        encoder = Encoder(tokenizer, known=loading.vocabulary(model))
-        encoded = [[encoder.encode(record) for record in read_jsonl(path)] for path in (chosen.train, chosen.queries)]
-        found = scores(divide(model, chosen.device), encoder, *encoded)
+        found = _scores(chosen.model, chosen.train, chosen.queries, chosen.device)
         if distributed.get_rank() == 0:
-            np.savez(chosen.out, scores=found, candidates=np.arange(found.shape[1]))
-            atomic_write(Path(chosen.out).with_name("claim.json"), json.dumps(CLAIM))
+            out = Path(chosen.out)
+            arrays = {"scores": found, "candidates": np.arange(found.shape[1])}
+            write_together({out: lambda file: np.savez(file, **arrays), out.with_name("claim.json"): json.dumps(CLAIM)})
+    except WhichfluenceError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
     finally:
         distributed.destroy_process_group()
+
+
+def _scores(name: str, train: str, queries: str, device: str) -> np.ndarray:
+    """Of files. Raises as `loading.load` and `read_jsonl`, and `InvalidInput` for a model without adapters."""
+    loading.check(name, lora=True)
+    if device == "cuda":
+        torch.cuda.set_device(distributed.get_node_local_rank())
+    model, tokenizer = loading.load(name)
+    if not lora.layers(model):
+        raise InvalidInput(f"`{name}` has no adapters of LoRA; name a folder of them, saved with PEFT.")
+    encoder = Encoder(tokenizer, known=loading.vocabulary(model))
+    encoded = [[encoder.encode(record) for record in read_jsonl(path)] for path in (train, queries)]
+    return scores(divide(model, device), encoder, *encoded)
 
 
 if __name__ == "__main__":
