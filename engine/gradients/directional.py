@@ -50,11 +50,10 @@ def loss_derivatives(problem: Differentiable, rows: Tensor, direction: Tensor, t
 
 
 def logit_derivatives(problem: Differentiable, x: Tensor, directions: Tensor, theta: Tensor | None = None,
-                      budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
+                      budget: int = BUDGET) -> Tensor:
     """J_x v_k of inputs x (m, …) for directions (b, P): the first-order change of the logits, (m, b, C)."""
     targets = torch.zeros(len(x), device=x.device)
-    values = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, ROUTES[1:],
-                            check=check)
+    values = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, ROUTES[1:])
     return values.transpose(0, 1)
 
 

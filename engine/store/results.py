@@ -98,12 +98,6 @@ class Result:
             raise StoreError(f"Result {self.digest[:12]} has no array `{name}`.")
         return array
 
-    def tensors(self, device: str = "cpu") -> dict[str, torch.Tensor]:
-        """All its arrays as tensors on `device` (needed for bfloat16, which NumPy lacks)."""
-        from safetensors.torch import load_file
-
-        return self._load(ARRAYS, lambda path: load_file(path, device)) if ARRAYS in self.manifest["files"] else {}
-
     def _load(self, file: str, reader: Callable[[Path], Any]) -> Any:
         try:
             return reader(self.store.folder(self.digest) / file)
