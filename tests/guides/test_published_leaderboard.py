@@ -72,12 +72,12 @@ def test_what_is_said_of_the_choice():
             f"{value(table, replay, 'lds_other')} with models of another. The exact answer of another seed has "
             f"{value(table, other, 'lds_other')}.",
             f"data value embedding with {value(table, first)} and SOURCE with {value(table, second)}. TracIn over all "
-            f"steps, which reads it too, has {value(table, steps)}.",
-            f"which read its end, have {min(ends)} to {max(ends)}.",
+            f"steps, which also reads the whole run, has {value(table, steps)}.",
+            f"which read only its end, have {min(ends)} to {max(ends)}.",
             f"reads no model, has {value(table, knn)}, GradSim {value(table, 'GradSim')}.",
             f"an LDS of {value(table, 'TRAK')} with the default, {value(table, 'TRAK, ridge rule loo')} with the ridge",
             f"and {cell(lds, 'TRAK, ridge rule gcv')} with that of generalised cross-validation.",
-            f"agrees by {value(table, other, 'agreement')}, less than replay of the run itself "
+            f"agree by only {value(table, other, 'agreement')}, less than those of a run with its own replay "
             f"({value(table, replay, 'agreement')})."):
         assert said in words, said
     assert lds.loc[knn, "mean"] >= lds.loc["GradSim", "mean"]
@@ -119,7 +119,7 @@ def test_the_sizes_are_those_of_the_boards(preset, noun, seeds):
 def test_what_is_said_of_the_network():
     record, words = manifest("leaderboard", "mlp-fashion"), " ".join(GUIDE.split())
     right = sum(run["query_accuracy"] for run in record["runs"]) / len(record["runs"])
-    assert f"which classifies {right:.0%} of the queries correctly" in words
+    assert f"it classifies {right:.0%} of the queries correctly" in words
     source, sizes = record["spec"]["source"], record["spec"]["sizes"]
     assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and 28 // source["pool"] == 7
 

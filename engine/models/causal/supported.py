@@ -30,18 +30,19 @@ def check_config(name: str, config: Any) -> None:
         raise InvalidInput(f"`{name}` is a {kind}, which does not write text from left to right; {INSTEAD}.")
     if quantised := given.get("quantization_config"):
         raise InvalidInput(f"The weights of `{name}` are quantised ({quantised.get('quant_method')}), which is not "
-                           "read here; give the model in float32 or bfloat16, or as a GGUF file.")
+                           "supported here; give the model in float32 or bfloat16, or as a GGUF file.")
 
 
 def check_prompts(name: str, adapters: dict[str, Any]) -> None:
     """Raises `InvalidInput` for the configuration of adapters that learn tokens in front of every prompt."""
     if adapters.get("num_virtual_tokens"):
         raise InvalidInput(f"`{name}` is of the kind {adapters.get('peft_type')}, which learns tokens placed before "
-                           "the prompt; give adapters of layers, such as LoRA's, or merge what can be merged.")
+                           "the prompt; give adapters of layers, such as LoRA's, or merge them if possible.")
 
 
 def check_lora(name: str, folder: Path) -> None:
-    """Raises `InvalidInput` for a folder of adapters that holds more than LoRA's A and B, such as DoRA's magnitudes."""
+    """Raises `InvalidInput` for a folder of adapters that contains more than LoRA's A and B, such as DoRA's
+    magnitudes."""
     from safetensors import safe_open
 
     with safe_open(folder / WEIGHTS, "pt") as file:

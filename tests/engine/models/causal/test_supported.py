@@ -57,7 +57,7 @@ def test_quantised_weights_also_under_adapters(method, tmp_path, model_folder, n
     (adapters / loading.ADAPTERS).write_text(json.dumps({"base_model_name_or_path": str(base)}))
     (adapters / "adapter_model.safetensors").touch()
     for folder in (base, adapters):
-        with pytest.raises(InvalidInput, match=rf"quantised \({method}\), which is not read here"):
+        with pytest.raises(InvalidInput, match=rf"quantised \({method}\), which is not supported here"):
             loading.check(str(folder))
 
 
