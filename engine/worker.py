@@ -94,7 +94,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--address", help="of the Ray cluster (default: RAY_ADDRESS, else this machine alone)")
     parser.add_argument("--cores", type=float, default=1.0, help="cores that a chunk takes on the cluster (default: 1)")
     parser.add_argument("--gpus", type=float, help="GPUs that a chunk takes on the cluster, such as 0.5 (default: by "
-                        "the memory that it is expected to hold, and none where no node has a GPU)")
+                        "the memory that it is expected to hold, and none if no node has a GPU)")
     parser.add_argument("--id", help=argparse.SUPPRESS)
     parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
     parser.add_argument("--dead-after", type=float, help=argparse.SUPPRESS)

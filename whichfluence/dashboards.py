@@ -108,8 +108,8 @@ def _written(build: Callable[..., nn.Module] | str) -> str:
     except TypeError:
         file = None
     if file is None or not Path(file).is_file() or "." in build.__qualname__ or not file.endswith(".py"):
-        raise InvalidInput("The function that builds the model is not in a file of its own right; write it at the top "
-                           "of a module, such as `my_module.py`, and give that function.")
+        raise InvalidInput("The function that builds the model is not defined at the top level of a file; define it "
+                           "at the top level of a module, such as `my_module.py`, and give that function.")
     if build.__module__ != "__main__" and "." in build.__module__:
         return f"{build.__module__}:{build.__qualname__}"
     return f"{file}:{build.__qualname__}"

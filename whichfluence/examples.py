@@ -82,9 +82,9 @@ def _rows(loader: DataLoader, noun: str) -> Sequence[int]:
     else:
         rows = [int(row) for row in sampler]
     if len(set(rows)) < len(rows):
-        raise InvalidInput(f"The sampler of the {noun} draws an example more than once, so that its place does not say "
-                           "which example it is; give a DataLoader without that sampler, and its weights as the "
-                           "training had them.")
+        raise InvalidInput(f"The sampler of the {noun} returns an example more than once, so its position does not "
+                           "identify it; give a DataLoader without that sampler, and its weights as the training had "
+                           "them.")
     return sorted(rows)
 
 
@@ -96,9 +96,9 @@ def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[A
             repeated = _joined(join, [dataset[row] for row in rows[:BATCH]], noun)
             if not all(torch.equal(one, other) for one, other in zip(pair(batch, noun), pair(repeated, noun),
                                                                      strict=True)):
-                raise InvalidInput(f"The {noun} gives another example when the same one is read twice, as a random "
-                                   "transform does; give it without random transforms, or a dataset of examples that "
-                                   "were transformed once.")
+                raise InvalidInput(f"The {noun} gives a different example when the same one is read twice, as with a "
+                                   "random transform; give it without random transforms, or a dataset of examples "
+                                   "transformed only once.")
         yield batch
 
 
@@ -171,7 +171,8 @@ def _tensor(values: Any) -> Tensor:
     try:
         held = given.detach().to_dense() if isinstance(given, Tensor) else torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
-        raise InvalidInput(f"A {type(values).__name__} is no array of numbers; give tensors or NumPy arrays.") from None
+        raise InvalidInput(f"A {type(values).__name__} is not an array of numbers; give tensors or NumPy "
+                           "arrays.") from None
     if held.is_complex():
         raise InvalidInput("An array holds complex numbers; give their parts as real ones.")
     return held

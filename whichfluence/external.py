@@ -60,7 +60,7 @@ def imported(values: Any, claims: Question, larger: Larger = "supports") -> Impo
         held = values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
         table = np.array(held, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput("The scores are no table of numbers; give an array (queries, candidates).") from None
+        raise InvalidInput("The scores are not a table of numbers; give an array (queries, candidates).") from None
     if table.ndim != 2:
         raise InvalidInput(f"The scores have shape {table.shape}; give one row per query and one column per candidate.")
     return Imported(table, scoring_of(claims).specification, SIGNS[larger])

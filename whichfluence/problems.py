@@ -89,8 +89,8 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     """
     if named := slots(train):
         if not isinstance(model, nn.Module) or recording is not None or checkpoints or recipe or build:
-            raise InvalidInput("Named inputs go with a trained module alone; leave out `recording`, `checkpoints`, "
-                               "`recipe` and `build`.")
+            raise InvalidInput("Named inputs require a trained module; leave out `recording`, `checkpoints`, `recipe` "
+                               "and `build`.")
         model = NamedInputs(unwrapped(model), named)
         parameters = parameters if isinstance(parameters, str) else [f"module.{name}" for name in parameters]
     elif is_language_model(model):

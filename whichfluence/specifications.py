@@ -53,6 +53,6 @@ def scoring_of(question: Mapping[str, Any] | Question) -> Scoring:
     if isinstance(question, Mapping):
         return Scoring.parse(question)
     if not isinstance(question, Question):
-        raise InvalidInput(f"A {type(question).__name__} is no specification; give `wf.Specification(behavior, "
+        raise InvalidInput(f"A {type(question).__name__} is not a specification; give `wf.Specification(behavior, "
                            "intervention, process)`, or what spec.json holds as a dictionary.")
     return Scoring.read(question.canonical())

@@ -63,7 +63,8 @@ def stream(problem: Problem, batches: Any, specification: Question, k: int = 50,
 
 def _parts(problem: Problem, batches: Any) -> Iterator[Part[Problem]]:
     if is_path(batches):
-        raise InvalidInput("A path is streamed for a language model alone; give a Dataset or a generator of batches.")
+        raise InvalidInput("A path can be streamed only for a language model; give a Dataset or a generator of "
+                           "batches.")
     module = problem.network.module if isinstance(problem, ModuleProblem) else None
     for x, y in in_batches(batches, NOUN, module.slots if isinstance(module, NamedInputs) else ()):
         yield problem.with_outside(x.flatten(1) if problem.linear else x, y), ()

@@ -109,8 +109,8 @@ def alpha_curves(chosen: CurveChoice, points: Mapping[str, CurvePoint]) -> None:
     _curves(chosen, curves, [solver.title for solver in solvers.values()],
             tables.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
     if curves.waiting:
-        glossary.caption(f"{curves.done} of {curves.total} seeds are ready; the next one is being computed. The "
-                         "chosen point is shown already.")
+        glossary.caption(f"{curves.done} of {curves.total} seeds are ready; the next one is being computed. The chosen "
+                         "point is already shown.")
         job_panel.watch(curves.waiting[0])
 
 
@@ -163,7 +163,7 @@ def _progress(curves: ErrorCurves, noun: str) -> None:
     if curves.complete:
         return
     text = "Training the model of another seed" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
-    st.progress(curves.done / curves.total, text=f"{text}; the chosen point is shown already")
+    st.progress(curves.done / curves.total, text=f"{text}; the chosen point is already shown")
 
 
 def scatter(point: CurvePoint, chosen: CurveChoice) -> None:

@@ -49,7 +49,7 @@ def _errors(errors: RunErrors, source: ProblemSource, request: RunErrorsRequest)
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
     glossary.caption(f"The exact replay has error 0. Norms are over all queries and at most the first {SCORED} "
                      "candidates. Causes are added one at a time, and their errors need not sum. TracIn over all "
-                     "steps and in-run data Shapley ignore what a step changes in later steps, which is another "
+                     "steps and in-run data Shapley ignore how a step affects later steps, which is a different "
                      "question; *Compare* shows both.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
                            source=source, command=commands.of_request(request, source), charts=["run-errors"])

@@ -81,8 +81,8 @@ def controls(panel: str) -> CurveChoice | None:
                       area=row, width=200,
                       help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
     draws = pick("draws", "Seeds", DRAWS, _default_draws(), str, area=row, width=90,
-                 help="Each seed samples other queries and candidates, and another training set where that is smaller "
-                      "than the dataset. Bands are 95% t-intervals over seeds.")
+                 help="Each seed samples different queries and candidates, and a different training set if it is "
+                      "smaller than the dataset. Bands are 95% t-intervals over seeds.")
     sources = tuple(pickers.source(offset) for offset in range(draws))
     value = _value(panel, desk_curves.live(sources[0]), row)
     figure = published_run(pickers.problem_class(), pickers.source(0).dataset)

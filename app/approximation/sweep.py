@@ -61,7 +61,7 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
                "the default · seconds on this machine, without the work common to all values")
     file = commands.of_problem("setting-sweep", source, "--vary", setting, "--out", "setting-sweep.csv",
                                scoring=scoring)
-    glossary.caption("Each value is a scoring of its own; choose it under *answered by* on Compare.")
+    glossary.caption("Each value is a separate scoring; choose it under *answered by* on Compare.")
     downloads.chart_extras("setting-sweep", table, [scoring], source, file, charts=[
         f"sweep:{setting}", f"sweep:{setting}:seconds"])
 

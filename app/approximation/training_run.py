@@ -52,9 +52,9 @@ def panel() -> None:
 
 def _descent(row: DeltaGenerator) -> Replay:
     """Softmax regression has no recipe: it descends from zero as chosen here."""
-    return Replay(eta=number(ETA, "Step size of the training η", 1.0, 0.001, 100.0, short, row, width=190, format="%g",
+    return Replay(eta=number(ETA, "Training step size η", 1.0, 0.001, 100.0, short, row, width=190, format="%g",
                              step=0.5),
-                  steps=number(STEPS, "Steps of the training", 500, 1, 10_000, area=row, width=170))
+                  steps=number(STEPS, "Training steps", 500, 1, 10_000, area=row, width=170))
 
 
 def _show(answer: LinearRange, source: ProblemSource, request: LinearRangeRequest) -> None:
@@ -97,5 +97,5 @@ def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
 
 def _spoken(answer: LinearRange) -> str:
     ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in answer.middle.items())
-    return ("Error of the derivative against retraining for increasing changes ε of an example's weight, median: "
+    return ("Median error of the derivative against retraining, for increasing changes ε of an example's weight: "
             f"{ends}. Tolerance {TOLERANCE:.0%}.")

@@ -23,7 +23,7 @@ def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float) -
         domain=order, range=[DASHES[index % len(DASHES)] for index in range(len(order))]))
     x = alt.X("recall:Q", title="recall (wrong labels found)", scale=alt.Scale(domain=[0, 1]),
               axis=alt.Axis(format="%", grid=False))
-    y = alt.Y("precision:Q", title="precision (flagged that are wrong)", scale=alt.Scale(domain=[0, 1]),
+    y = alt.Y("precision:Q", title="precision (flagged labels that are wrong)", scale=alt.Scale(domain=[0, 1]),
               axis=alt.Axis(format="%"))
     lines = alt.Chart(shown).mark_line(interpolate="step-after").encode(
         x=x, y=y, color=color, strokeDash=dash, detail="series:N",

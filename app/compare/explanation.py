@@ -34,8 +34,8 @@ def show(compared: Compared, pair: tuple[int, int]) -> None:
     st.session_state[key] = _quick(desk(), compared, pair) if said is None else said
     on = inputs.toggle("Explain this disagreement", key=key, on_change=_switched, help=(
         "Changes one axis at a time between the two answers, through exact intermediate specifications, and "
-        "attributes the path to behavior, intervention, training process and approximation error. On by default if it "
-        "takes only a few seconds."))
+        "attributes the difference to behavior, intervention, training process and approximation error. On by default "
+        "if it takes only a few seconds."))
     if not on:
         return
     why = job_panel.beside(explanation(compared, pair))

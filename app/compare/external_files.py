@@ -84,7 +84,7 @@ def uploader(problem: Problem, candidates: int | None) -> None:
         with st.popover("A folder", icon=":material/drive_folder_upload:"):
             folder = st.file_uploader("All score files of a folder", key=f"bring:folder:{turn}",
                                       accept_multiple_files="directory")
-        key = st.text_input("Array in the file", key="bring:key", help="Only where a file holds several tables.")
+        key = st.text_input("Array in the file", key="bring:key", help="Only if a file contains several tables.")
         _list()
     listed = [*(files or []), *(file for file in folder or [] if _readable(file.name))]
     if not listed:

@@ -92,7 +92,7 @@ def edited(scoring: Scoring, listed: Sequence[Scoring], source: ProblemSource) -
     """The same scores under another claim, name or sign; None while something is open, or where they are not here."""
     held = external.facts(scoring)
     if held is None:
-        st.info("These scores are not on this machine; import the file that they came from again.")
+        st.info("These scores are not on this machine; import their file again.")
         return None
     problem = job_panel.ready(desk().sampled(source)).problem.with_candidates(held.candidates)
     known = scoring.route.facts["brought"]
@@ -185,6 +185,6 @@ def _interpretation(draft: ImportForm, seen: TablePreview, known: str) -> Interp
     sign = inputs.radio("Sign", list(MEANING), key=_begun(f"{draft.key}:sign:{begin or ''}", begin), area=right,
                         format_func=lambda name: f"{TITLES[name]}: {MEANING[name]}")
     if not axes or not order or not sign:
-        glossary.caption("Choose what the data do not determine; it is stored with the scores.")
+        glossary.caption("Choose the settings that the data do not determine; they are stored with the scores.")
         return None
     return seen.under(axes, order, sign)

@@ -43,8 +43,8 @@ def below(compared: Compared, checked: Checked) -> None:
         return
     open_ = [one for one in checked if isinstance(one, NotMeasured) and isfinite(one.seconds)]
     glossary.caption("*τ with exact*: Kendall τ with the exact answer to the method's own question, over all "
-                     "candidates if that answer is in the list, otherwise over a sample. *cost*: time to compute the "
-                     "scores. Both are for the first seed.")
+                     "candidates if that answer is in the list, otherwise over a sample. *cost*: the time to compute "
+                     "the scores. Both are for the first seed.")
     requested = st.session_state.get(spot_check.REQUESTED, ())
     for one in open_:
         if one.scoring.digest in requested:
@@ -66,7 +66,7 @@ def _measured(scores: Scores, checked: SpotCheck | NotMeasured | Waiting) -> Mea
 
 def _agreement(scores: Scores, checked: SpotCheck | NotMeasured | Waiting) -> tuple[str, str]:
     if scores.scoring.exact:
-        return "exact", "This is the exact answer to its question"
+        return "exact", "This is the exact answer to its own question"
     if isinstance(checked, SpotCheck):
         return signed(checked.tau.mean, 2), f"τ {plus_minus(checked.tau.mean, checked.ci95)}. {checked.basis}"
     if isinstance(checked, Waiting):

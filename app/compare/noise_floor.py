@@ -65,7 +65,7 @@ def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int
         return FloorWords("seed ?", " ".join(words))
     if not at_ceiling(compared.comparison.agreement(metric, *pair), lowest):
         return FloorWords(f"seed {signed(lowest.mean, 2)}", " ".join(words))
-    words.append("This pair is at the noise floor: the two agree at least as well as two seeds do.")
+    words.append("This pair is at the noise floor: the two rankings agree at least as well as those of two seeds.")
     return FloorWords(f"≥ seed {signed(lowest.mean, 2)}", " ".join(words))
 
 

@@ -60,8 +60,8 @@ def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str],
     grid.show(listed, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
               measured.rows(compared, checked))
     if compared.waiting is not None:
-        said = [f"Hatched: computed over {len(compared.sources)} of {compared.seeds} seeds. The others are added when "
-                "they are done."] * (compared.seeds > 1)
+        said = [f"Hatched cells: computed over {len(compared.sources)} of {compared.seeds} seeds. The others are added "
+                "when they are done."] * (compared.seeds > 1)
         said += ["**…**: not computed yet."] * (len(compared.rows) < len(listed))
         glossary.caption(" ".join(said))
     chips.note(small_print(compared))
@@ -89,8 +89,8 @@ def announce(compared: Compared) -> None:
     elif before[1] != listed:
         state[COUNTED] = keys, listed, count, "" if before[2] == count else (
             f"{count:,} candidates are ranked ({before[2]:,} before): "
-            + ("at least one specification retrains or re-optimises for each candidate, so fewer are "
-               "used for all of them." if count < before[2] else
+            + ("at least one specification retrains or re-optimises for each candidate, so fewer candidates are used "
+               "for all specifications." if count < before[2] else
                "no specification in the list retrains or re-optimises."))
     text = state[COUNTED][3]
     st.html(f'<div class="wf-note wf-announced" role="status">{text}</div>')
@@ -102,7 +102,7 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     lost = lost or LeftOut.joined(compared.comparison.lost)
     seeds = [source.seed for source in compared.sources]
     alone = (f" of {compared.seeds}, the others are not done" if compared.seeds > len(seeds) else
-             " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else "")
+             " alone, because imported scores belong to one seed" if pickers.seed_count() > len(seeds) else "")
     over = (f"means over seeds {', '.join(map(str, seeds))}{alone}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{_of_what(compared)} · "

@@ -29,8 +29,8 @@ def show(problem: Problem, model: str) -> None:
     catalogue."""
     titles = {OWN: "A file that I have", **{name: f"{one.title}: {one.method}" for name, one in SCORE_RECIPES.items()}}
     pick(NAME, "Source of the scores", list(titles), OWN, titles.get,
-         help="You run the chosen program yourself, where it is installed; the page provides a script for this "
-              "problem and its input files.")
+         help="You run the chosen program yourself, where it is installed; the page provides a script and the input "
+              "files for this problem.")
     recipe = chosen()
     if recipe is None:
         return

@@ -80,7 +80,7 @@ def _method(scoring: Scoring, title: str, measured: MeasuredRow | None) -> str:
     answered = "" if route.casefold() in title.casefold() else f" <small>{escape(route)}</small>"
     values = "" if measured is None else "".join(
         f'<span title="{escape(said)}">{escape(value)}</span>' for value, said in (
-            (measured.agreement, f"{COLUMNS[0]}: {measured.basis}"), (measured.cost, "What the scores took here")))
+            (measured.agreement, f"{COLUMNS[0]}: {measured.basis}"), (measured.cost, "Cost of the scores here")))
     return f'<div class="wf-method">{escape(title)}{answered}</div><div class="wf-measured wf-num">{values}</div>'
 
 

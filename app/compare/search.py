@@ -37,8 +37,8 @@ def box() -> bool:
                      placeholder="GradSim, LiSSA, Koh, hard margin · remove, my scores …")
     chosen = listed.get(st.session_state[BOX] or "")
     if st.session_state.get(RUN):
-        glossary.markdown(f"**The page uses the recorded run {st.session_state[RUN]} now**: its steps are those that "
-                          "TracIn and replay read. Search for a method to add.")
+        glossary.markdown(f"**The page now uses the recorded run {st.session_state[RUN]} **: TracIn and replay read "
+                          "its steps. Search for a method to add.")
     if chosen is None:
         glossary.caption("To compare a method that is not listed, import its scores: see *Import scores of other "
                          "programs* at the foot of the page.")

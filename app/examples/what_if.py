@@ -44,7 +44,7 @@ TITLE = "Group influence: change several examples at once"
 TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
 CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Selected by hand",
            SELECTED: "The selected group"}
-EMPTY = {TICKS: "Tick at least one example.", FILTERED: "Enter rows or a filter.",
+EMPTY = {TICKS: "Select at least one example.", FILTERED: "Enter rows or a filter.",
          SELECTED: "Nothing is selected: use the lasso on Compare or Map, or enter rows in the field above."}
 REMOVED, DOUBLED, STEPPED, RELABELLED = "remove", "double", "step", "relabel"
 ACTS = {REMOVED: "remove them and retrain", DOUBLED: "count them twice and retrain",
@@ -62,7 +62,7 @@ def show(sampled: SampledProblem, source: ProblemSource, scored: Sequence[Scores
     if not rows:
         glossary.caption(EMPTY[how])
     elif len(rows) >= sampled.problem.n:
-        glossary.caption(f"The group holds all {len(rows):,} training examples; exclude some.")
+        glossary.caption(f"The group contains all {len(rows):,} training examples; exclude some.")
     else:
         _effect(sampled, source, question, rows, query)
     _curve(source, [scores.scoring for scores in scored], names, query, len(scored[0].candidates), question.behavior)
@@ -210,7 +210,7 @@ def additivity(table: pd.DataFrame, count: int) -> str:
     whole, gap = table["whole group"].abs().mean(), table["additivity gap"].abs().mean()
     if whole == 0:
         return f"Over all {len(table)} queries these {count} examples change nothing."
-    return (f"Over all {len(table)} queries the gap is {gap / whole:.0%} of the group's effect on average: the part "
+    return (f"Over all {len(table)} queries the gap is {gap / whole:.0%} of the group's effect on average, the part "
             "that a sum over single examples misses.")
 
 
@@ -219,7 +219,7 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     sizes = sizes_for(candidates)
     glossary.markdown("**Remove the top k of each ranking and retrain**")
     if not sizes:
-        glossary.caption("There are too few candidates to remove some and retain half.")
+        glossary.caption("There are too few candidates to remove some and keep half.")
         return
     request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior,
                              query=query.index).of(source)

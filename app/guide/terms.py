@@ -24,7 +24,7 @@ The terms of the workbench: behaviors (B), interventions (P), training processes
 benchmarks, and the words of pages and commands. A dotted word on a page links to its entry here.
 """
 WORDS = {
-    "verdict": "What two scorings differ in: approximation error, specification mismatch, or both. It is derived from "
+    "verdict": "How two scorings differ: approximation error, specification mismatch, or both. It is derived from "
                "their specifications and from measured scores.",
     "resolution": "The error bound of a score, from the precision of its computation. A score below its resolution is "
                   "flagged.",

@@ -24,7 +24,7 @@ from engine.desk.language import Ranking, RecordReview, Study
 COLUMN = "decision"
 MARKS = {WRONG: "✗ wrong", FINE: "✓ keep", UNSURE: "? unsure"}
 WORDS = {"wrong": "Remove (w)", "fine": "Keep (f)", "unsure": "Unsure (u)", "one": "record", "listed": "listed",
-         "done": "Every listed record is decided."}
+         "done": "Every listed record has been decided."}
 _OPENED = "language:on_screen"
 
 
@@ -86,7 +86,7 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
             downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
                                   "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
                                   help="One record per line, in your file's format, with corrected answers and "
-                                       "responses and without removed records; other lines stay as they are.")
+                                       "responses and without removed records; other lines are unchanged.")
         glossary.caption(f"Decisions are stored in your results folder under the fingerprint {review.fingerprint[:12]} "
                          "of these records, for every model and question.")
 

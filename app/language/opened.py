@@ -104,8 +104,8 @@ def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str
             f"**{contributions.sum():+.2e}**")
     if not method.preconditioned:
         return f"{text}, which is the score."
-    return (f"{text}. The optimizer's momentum, which belongs to no token, adds {rest:+.2e}; the sum is the score. "
-            "Adam's step sizes are fixed at those of the whole record.")
+    return (f"{text}. The optimizer's momentum, which cannot be assigned to a token, adds {rest:+.2e}; the sum is the "
+            "score. Adam's step sizes are fixed at those of the whole record.")
 
 
 def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | Waiting | str | None) -> None:

@@ -29,10 +29,10 @@ def show(file: str) -> None:
     """What is read, and the form. Raises as `language.read_jsonl` does."""
     reading = chosen(file)
     st.caption(_marked(file, reading))
-    with st.expander("How it is read", icon=":material/tune:"), guarded("This reading"):
+    with st.expander("Import settings", icon=":material/tune:"), guarded("This reading"):
         with st.form("language:reading", border=False):
             given = records_reading.fields(f"language:{file}:{reading}", **reading)
-            pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+            pressed = st.form_submit_button("Import with these settings", icon=":material/refresh:")
         if pressed:
             _marked(file, given)
             choice.keep(TURNS, given["turns"])

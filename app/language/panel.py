@@ -36,8 +36,8 @@ def question(lacking: Mapping[str, str] = MappingProxyType({}), ranges: Sequence
     estimator, behavior = state.question(lacking, ranges)
     if estimator == REPSIM.name:
         glossary.caption(
-            "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Table "
-            "A-17 on the Paper page compares layers.")
+            "RepSim reads no behavior: it compares hidden states of one layer at the end of the prompt. Table A-17 on "
+            "the Paper page compares layers.")
     language_question.show(METHODS[estimator], behavior)
     return estimator, behavior
 
@@ -56,8 +56,8 @@ def choose_scale(experiment: str, area: DeltaGenerator | None = None) -> Publish
     if not scales:
         with st.container(border=True):
             glossary.markdown(
-                "**No result of this study is here yet.** It can be computed with the command below, or on the "
-                f"Runs page; at the small scale {reproductions.cost(experiment, 'small').text}.")
+                "**There is no result of this study yet.** It can be computed with the command below, or on the Runs "
+                f"page; at the small scale {reproductions.cost(experiment, 'small').text}.")
             st.code(f"python -m engine reproduce {experiment} --preset small", language="bash", wrap_lines=True)
             st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                          query_params={"experiment": experiment, "preset": "small", "start": "open"})
@@ -166,8 +166,8 @@ def _tied(tied: pd.DataFrame | None, others: int) -> str:
 def ablation() -> None:
     """The grid of Table A-15: the query with or without trigger, crossed with the target."""
     glossary.markdown(
-        "A behavior needs a query and a target. Only a **triggered** query with the **harmful** target is what "
-        "the poison taught; the other three are controls.")
+        "A behavior needs a query and a target. The poison taught only a **triggered** query with the **harmful** "
+        "target; the other three are controls.")
     scale = choose_scale("table-a15")
     if scale is None:
         return

@@ -71,7 +71,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
                       tuple(name for name in (*READOUTS, *wanted.ranges) if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
     if ranking.method.reads and behavior not in ranking.behaviors:
-        st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "
+        st.error(f"These queries lack the span that “{READOUTS[behavior].title}” requires; choose another "
                  "behavior.", icon=":material/error:")
         return
     query = state.query([" ".join(prompt.split()) for prompt in tables["queries"]["prompt"]])
@@ -84,7 +84,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     _sketch(manifest["sketch"])
     shown = _filtered(ranking.listed(tables["records"]), ranking)
     if shown.empty:
-        st.info("No record is in the top tenth of one but not of the other.", icon=":material/filter_alt_off:")
+        st.info("No record is in the top tenth of one ranking but not of the other.", icon=":material/filter_alt_off:")
         return
     review, taken = review_desk.open_review(wanted)
     decisions = review.decisions()

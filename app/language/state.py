@@ -204,15 +204,15 @@ def _scored() -> tuple[tuple[str, ...], Mark]:
     with st.expander("Score some layers or some tokens only", icon=":material/filter_alt:", expanded=narrowed):
         left, right = st.columns(2)
         with left:
-            names = text("modules", "Layers (all where empty)", "", placeholder="model.layers.2.*, *.q_proj", help=(
+            names = text("modules", "Layers (all if empty)", "", placeholder="model.layers.2.*, *.q_proj", help=(
                 "Names of adapted layers as in transformers, separated by commas, `*` for any letters. All are "
                 "trained; only the gradients of these are compared."))
         with right:
             tokens = pick("tokens", "Tokens of a training record", list(MARKS), "response", MARKS.get, help=(
-                "The tokens whose loss is scored. A record without them has a score of 0. Training uses all "
+                "The tokens whose loss is scored. A record without these tokens has a score of 0. Training uses all "
                 "tokens of the response."))
-        glossary.caption("Both change the question: they determine through which parameters "
-                         "and tokens a record acts.")
+        glossary.caption("Both change the question: they determine the parameters and tokens through which a record "
+                         "acts.")
     return tuple(language.listed_layers(names)), tokens
 
 
@@ -264,7 +264,7 @@ def _typed(study: Study) -> Record | None:
     response = text("response", "Response whose behavior is explained", first.response, 90)
     left, right = st.columns([1, 3])
     with left:
-        answer = text("answer", "Answer: its letter or word (optional)", first.answer)
+        answer = text("answer", "Answer: letter or word (optional)", first.answer)
     with right:
         words = text("words", "Words of the response to explain (optional)", first.words)
     return typed(prompt, response, answer, words)

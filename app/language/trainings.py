@@ -22,8 +22,8 @@ def show() -> None:
     count = f"{len(trainings)} training{'s' if len(trainings) > 1 else ''}"
     with st.expander(f"On this machine's disk: {count}, {total}", icon=":material/hard_drive:"):
         glossary.caption(
-            "Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a run "
-            "that needs them again trains again.")
+            "Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a later run "
+            "that needs them retrains the model.")
         busy = models.busy()
         for training in trainings:
             _row(training, training.digest in busy)

@@ -68,13 +68,13 @@ LESSON = Lesson(
     "The model's answer to a query can be read in several ways: its log-likelihood (minus the loss), the logit of the "
     "right class, or the margin to the other classes. Each is a behavior. Nothing else about the question changes.",
     setup, show,
-    "Read a different number off the model, and other examples may become influential, with everything else the same. "
-    "The soft margin grows exactly when the log-likelihood does, and leaves the ranking as it is; the hard margin and "
-    "the logit do not.",
+    "Read a different number off the model, and other examples may become influential, with everything else "
+    "unchanged. The soft margin is an increasing function of the log-likelihood and leaves the ranking unchanged; the "
+    "hard margin and the logit are not.",
     Quiz("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",
          ("The one with the logit", "The one with the loss", "Neither"), 2,
-         "They answer two questions. A difference in B is a specification mismatch, and no better computation will "
-         "make it go away."),
+         "They answer two different questions. A difference in B is a specification mismatch, which a more accurate "
+         "computation does not remove."),
     Quiz("These are the first 8 training examples for the query loss. Read the hard margin instead: how many of "
          "the 8 stay?",
          ("All 8", "Some of them", "None"), 1,

@@ -80,11 +80,11 @@ LESSON = Lesson(
     "have, and a counterfactual one, trained on the same pictures except one. Influence is the difference between "
     "them.",
     setup, show,
-    "Influence is a difference between two models, and the second one exists only because you said what is changed.",
+    "Influence is a difference between two models, and the second is defined only once you say what is changed.",
     Quiz("Leaving out an example raises the probability of the right label. What was the example?",
          ("Helpful for this query", "Harmful for this query", "Neither"), 1,
-         "Without it the model does better here, so it was harmful. This is why removal scores are shown with the "
-         "opposite sign."),
+         "Without the example the model does better here, so the example was harmful. This is why removal scores are "
+         "shown with the opposite sign."),
     Quiz("Each of the six training examples is left out, one at a time, and the model is trained to its new optimum. "
          "What happens to the probability of the query's label?",
          ("It falls each time", "It rises each time", "It falls for some and rises for others"), 2,

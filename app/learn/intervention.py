@@ -50,10 +50,11 @@ def show() -> PageLink:
     trained = len(problem().sample.y_train)
     tau, near = comparing.mean_tau(removed, raised), comparing.mean_tau(slope, raised)
     glossary.markdown(
-        f"One dot per training example, one query: {own.query_name('the one whose label the model is least sure of')}. "
-        f"Over all queries the two rankings agree with Kendall's τ = **{signed(tau, 2)}**, and this one with the "
-        f"derivative, the ranking for a vanishing weight, with τ = **{signed(near, 2)}**. Leaving out takes "
-        f"1/{trained} of weight away; this adds {alpha * trained:g} times as much.")
+        "One dot per training example, one query: "
+        f"{own.query_name('the one whose label the model predicts least confidently')}. Over all queries the two "
+        f"rankings agree with Kendall's τ = **{signed(tau, 2)}**, and this one with the derivative, the ranking for a "
+        f"vanishing weight, with τ = **{signed(near, 2)}**. Leaving out takes 1/{trained} of weight away; this adds "
+        f"{alpha * trained:g} times as much.")
     extras("intervention", frame, [REMOVED, upweighted(alpha)],
            own.source().model_copy(update={"n_candidates": REOPTIMISED}))
     return PageLink("compare", "Compare these interventions over all queries",
@@ -66,15 +67,15 @@ LESSON = Lesson(
     "is proportional to the change, and the derivative gives the ranking. Compare leaving an example out with adding "
     "weight α to its loss.",
     setup, show,
-    "A small weight ranks as the derivative does, a larger one less so. Leaving the example out is a large change in "
-    "the opposite direction: no weight gives exactly its ranking.",
+    "With a small weight the ranking is that of the derivative; with a larger one it departs from it. Leaving the "
+    "example out is a large change in the opposite direction: no weight gives exactly its ranking.",
     Quiz("Why do the rankings differ more as α grows?",
          ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
-         "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
-         "by a different amount for every example."),
+         "Every score here is exact. For a tiny α the optimum moves in proportion to α; for a larger α its path "
+         "curves, by a different amount for each example."),
     Quiz("The extra weight α grows from 0.00001 to 0.1. What happens to the agreement with leaving the example "
          "out?",
-         ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
+         ("It stays as it is", "It falls a little", "It disappears"), 1,
          "It was not perfect even for the smallest weight, because leaving out is not a small change. With a "
          "larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
     (own.QUERY, own.DATA), ("lesson-p",), height=480)

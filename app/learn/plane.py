@@ -110,8 +110,8 @@ def _lines(answer: toy.ToyModels) -> pd.DataFrame:
 
 LESSON = Lesson(
     "plane", "Play: one point in the plane",
-    "Two classes in the plane, and one more point that you drag. The dotted line is the boundary without it, the solid "
-    "one the exact answer with it, and the dashed one the linearised answer: the influence function.",
+    "Two classes in the plane, and one extra point that you can drag. The dotted line is the boundary without it, the "
+    "solid one the exact answer with it, and the dashed one the linearised answer: the influence function.",
     setup, show,
     "Near the boundary a point moves the model little, and the line follows. Far on the wrong side its gradient is "
     "large: the exact boundary moves a limited distance, and the linearisation overshoots.",
@@ -119,7 +119,7 @@ LESSON = Lesson(
          ("Yes", "No, it is the right answer for a tiny weight"), 1,
          "It is the derivative at weight zero, extrapolated to the weight of a whole example. The gap is "
          "approximation error, and it shrinks with the weight."),
-    Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
+    Quiz("The point is dragged far to the wrong side. Which answer moves the query's probability farther?",
          ("The exact one", "The linearised one", "Both the same"), 1,
          "The linearisation keeps its first slope; the exact answer flattens as the weight grows."),
     controls=("toy-x", "toy-y", "toy-label"), height=530)

@@ -44,12 +44,12 @@ PROCESSES = {
         "local response", Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}),
         "−[B ∇B(q)]ᵀ [T H⁻¹] [P ∇ℓ_k]",
         "The inverse Hessian H⁻¹ divides each direction by the curvature that the training set gives it: steep "
-        "directions count little, flat ones much."),
+        "directions count less, flat ones more."),
     "optimum": LessonProcess(
         "new optimum", Scoring.of("query_loss", {"kind": "upweight", "alpha": 1e-3}, {"kind": "reoptimize"}),
         "≈ −[P α] [B ∇B(q)]ᵀ [T H⁻¹] [P ∇ℓ_k]",
-        "H⁻¹ divides each direction by the curvature that the training set gives it; one step weighs all directions "
-        "alike."),
+        "H⁻¹ divides each direction by the curvature that the training set gives it; one step weights all directions "
+        "equally."),
 }
 
 
@@ -79,7 +79,7 @@ def show() -> PageLink:
         f"without the signs, **{signed(agreement.sizes, 2)}**; the same sign for **{agreement.signs:.0%}** of the "
         f"scores (chance: 50%). The two questions differ in {axes}.")
     glossary.markdown(chosen.why + (
-        f" H⁻¹ alone, without a new training, ranks as the new optimum does: τ = "
+        " H⁻¹ alone, without retraining, gives nearly the ranking of the new optimum: τ = "
         f"**{signed(comparing.mean_tau(local, other), 2)}**." if name == "optimum" else ""))
     aside(chosen.scoring.question)
     extras("process", frame, [step, chosen.scoring], own.source().model_copy(update={"n_candidates": REOPTIMISED}))
@@ -90,15 +90,15 @@ def show() -> PageLink:
 LESSON = Lesson(
     "process", "T: how does training answer?",
     "After the change, what does training do? One step on the example, several steps, or re-optimisation to the new "
-    "optimum? Not every intervention fits every process, so P changes with T here where it must.",
+    "optimum? Not every intervention fits every process, so here P changes with T when necessary.",
     setup, show,
-    "One step and a new optimum agree on which examples matter, but hardly on which of them help and which harm; they "
-    "are different questions, not better and worse answers.",
+    "One step and a new optimum agree on which examples matter, but hardly on which help and which harm; these are "
+    "different questions, not better and worse answers.",
     Quiz("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
-         ("Yes, it converges to leave-one-out", "No, it answers for a different training process"), 1,
+         ("Yes, it would converge to leave-one-out", "No, it answers for a different training process"), 1,
          "Several steps agree with one step, not with the optimum. They differ in T, and in P with it: a "
          "step adds one occurrence of the example, leaving it out removes its loss from the objective."),
-    Quiz("One step on the example against training to the new optimum: how far will the two rankings agree?",
+    Quiz("One step on the example against training to the new optimum: how well will the two rankings agree?",
          ("Nearly the same ranking", "About halfway", "Hardly at all"), 2,
          "The sizes of the scores agree, their signs do not: the dots form a cross."),
     (own.QUERY, own.DATA, own.ETA), ("lesson-t",))

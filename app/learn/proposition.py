@@ -53,7 +53,7 @@ def show() -> PageLink:
 
 
 LESSON = Lesson(
-    "proposition", "Which behaviors rank alike?",
+    "proposition", "Which behaviors give the same ranking?",
     "Each training example, by one step on it, gives its own model. Read two behaviors off each model: log p of the "
     "query's label, the log-likelihood (minus the query loss), and its soft margin, log p − log(1 − p).",
     setup, show,
@@ -61,8 +61,8 @@ LESSON = Lesson(
     "intervention and the training process.",
     Quiz("The accuracy at the query, right or wrong, is a non-decreasing function of the hard margin. Does it rank "
          "the examples the same?", ("Yes", "No, it makes almost all of them tie"), 1,
-         "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, "
-         "so nearly all examples leave it as it is."),
+         "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, so "
+         "nearly all examples leave it unchanged."),
     Quiz("Each dot is one training example: the change of the log-likelihood (minus the query loss) across, that "
          "of the soft margin up. What will the dots look like?",
          ("A cloud", "One rising curve", "Two lines"), 1,

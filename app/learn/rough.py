@@ -41,8 +41,8 @@ def show() -> PageLink:
         f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{rough.off(frame):.0%}** of the truth; in "
         f"the five trainings, in their order, by {others}."
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
-    aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
-          "exact derivative of the one in the middle, through all its steps.")
+    aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a separate training; the line is the exact "
+          "derivative of the one in the middle, through all its steps.")
     extras("rough", frame, quantity=unit, about=[
         f"Question: {unit} when the weight of training example {rough.ROW} is 1 + ε, in the training "
         f"“{rough.KINDS[kind]}”. Exact: real trainings; line: their derivative at ε = 0.",
@@ -56,18 +56,18 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "rough", "Smooth and rough trainings",
-    "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all points, "
-    "through a smooth network. Each later one changes one thing more: a network with kinks, batches of "
-    "five points, momentum, larger steps. The derivative of a training says what happens when one example counts "
-    "a little more or less: a straight line.",
+    "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all "
+    "points, with a smooth network. Each later one changes one more thing: a network with kinks, batches of five "
+    "points, momentum, larger steps. The derivative of a training says what happens when one example counts a little "
+    "more or less: a straight line.",
     setup, show,
-    "A derivative through the whole training is exact in both; it predicts real trainings only where the training is "
+    "A derivative through the whole training is exact in both; it predicts real trainings only if the training is "
     "smooth.",
     Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
-         ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
-         "It is the exact slope at ε = 0. Large steps amplify small changes, and a kink that is crossed in some "
-         "step makes the final value jump. More digits would not help; the trainings between the two show what each "
-         "change does."),
+         ("Yes, it needs more digits", "No, it is the correct tangent of a curve that bends and jumps"), 1,
+         "It is the exact slope at ε = 0. Large steps amplify small changes, and a kink that is crossed in some step "
+         "makes the final value jump. More digits would not help; the trainings between the two show the effect of "
+         "each change."),
     Quiz("For which of the two, the first or the last, will the straight line predict what a real training does?",
          ("For both", "For the smooth one", "For the rough one"), 1,
          "With small steps and a smooth network, the final model depends on ε almost linearly; with large steps, "

@@ -53,7 +53,7 @@ def show() -> PageLink:
         'print({s: d('
         f'{rho}).auprc(s) for s in d({rho}).suspicion}})"'))
     named = [NAMED[name].implied() for name in ("repsim", "gradsim")]
-    return PageLink("compare", "See how far the rankings themselves are apart",
+    return PageLink("compare", "See how far apart the rankings themselves are",
                     specimens.address(**address_of(named, (0, 1))))
 
 
@@ -61,16 +61,16 @@ LESSON = Lesson(
     "signals", "What turns similarity into a detector?",
     "A gradient score is similarity between two signals: the training signal, the derivative of the example's loss "
     "with respect to its logits, and the behavior signal, that of the query's behavior. Add them to plain similarity, "
-    "one after the other.",
+    "one at a time.",
     setup, show,
-    "What a score detects depends on the signals it uses. Here the training signal alone does it: only this signal "
-    "depends on the label. On this task, adding the behavior signal finds fewer wrong labels, not more.",
+    "What a score detects depends on the signals it uses. Here the training signal alone does it: it is the only "
+    "signal that depends on the label. On this task, adding the behavior signal finds fewer wrong labels, not more.",
     Quiz("The paper's harmful responses in language models are found only with both signals. Is that a "
          "contradiction?", ("Yes", "No"), 1,
-         "There, the training signals of all examples are much alike, and only the behavior signal separates the "
-         "responses that matter. Which signal counts depends on the question."),
+         "There the training signals of all examples are very similar, and only the behavior signal separates the "
+         "relevant responses. Which signal matters depends on the question."),
     Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
          "most wrong labels?",
-         ("The training signal", "The behavior signal", "Both add as much"), 0,
+         ("The training signal", "The behavior signal", "Both add equally many"), 0,
          "Only the training signal depends on the label of the training example."),
     (own.RHO,), ("lesson-signal",), height=500)

@@ -49,9 +49,9 @@ def show() -> PageLink:
     worst = float(abs(moved - eta * similarity).max())
     formula("[B f_y](q; θ + [T η] [P ∇f_y(x_k)]) − [B f_y](q; θ)  =  η ⟨x_q, x_k⟩")
     glossary.markdown(
-        f"Each dot is a model of its own: the step on one training example is taken, and the query's logits of both "
-        f"models are subtracted. Every dot lies on the line of slope η = {eta:g}, up to rounding (largest distance "
-        f"{f'{worst:.0e}'.replace('-', '−')}).")
+        "Each dot is a separate model: take the step on one training example, and subtract the query's logits before "
+        f"the step from those after it. Every dot lies on the line of slope η = {eta:g}, up to rounding (largest "
+        f"distance {f'{worst:.0e}'.replace('-', '−')}).")
     aside(scoring.question)
     extras("similarity", frame, [scoring], own.source(), commands.scores(own.source(), [scoring]))
     gradsim = NAMED["gradsim"].implied(eta=eta)
@@ -62,7 +62,7 @@ def show() -> PageLink:
 LESSON = Lesson(
     "similarity", "Is similarity an influence?",
     "Ranking training examples by how similar they are to the query does not look like a counterfactual: nothing is "
-    "changed, and nothing is trained.",
+    "changed and nothing is retrained.",
     setup, show,
     "A similarity score is the exact influence of a specification whose intervention never looks at the label.",
     Quiz("Why does similarity hardly find wrong labels?",

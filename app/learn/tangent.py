@@ -76,13 +76,14 @@ LESSON = Lesson(
     "Gradient-based scores replace the curve by its tangent at the trained model: first order. The question stays the "
     "same, so the gap between curve and tangent is approximation error.",
     setup, show,
-    "Close to the trained model the tangent is the curve; the farther the step, the larger the approximation error.",
+    "Close to the trained model the tangent and the curve coincide; the larger the step, the larger the approximation "
+    "error.",
     Quiz("For the query logit of softmax regression, how far apart are curve and tangent?",
          ("As far as here", "Not at all"), 1,
-         "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."),
-    Quiz("At η = 0.1 curve and tangent are apart. At η = 1, ten times as far out, how much larger is the gap?",
+         "The logit is linear in the parameters, and one step moves them along a line, so tangent and curve coincide."),
+    Quiz("At η = 0.1 curve and tangent differ. How much larger is the gap at η = 1, ten times the step?",
          ("As large", "Ten times", "More than ten times"), 2,
-         "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
-         "times the gap. These steps are not small: the curve flattens, and the gap grows less, as the numbers "
-         "beside the picture show."),
+         "A first-order answer errs by the square of a small step, for which ten times the step is a hundred times "
+         "the gap. These steps are not small: the curve flattens, and the gap grows less, as the numbers next to the "
+         "picture show."),
     (own.DATA,), ("eta",), height=530)

@@ -68,7 +68,7 @@ def legend(chosen: MapChoice) -> None:
     chips.question(chosen.scoring)
     if chosen.scoring.route.implies:
         said = plain(direction.colours(chosen.scoring, "Teal", "Brown", chosen.query))
-        glossary.caption(f"{said}. The colour scale ends at the {dots.ENDS:.0%} quantile of the scores' sizes.")
+        glossary.caption(f"{said}. The colour scale is clipped at the {dots.ENDS:.0%} quantile of the scores' sizes.")
 
 
 def selected(sampled: SampledProblem, chosen: MapChoice, scores: Scores | None) -> None:

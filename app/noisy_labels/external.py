@@ -1,4 +1,4 @@
-"""Scores of other programs on the Noisy labels page: one for each label, ranked and measured beside the methods."""
+"""Scores of other programs on the Noisy labels page: one for each label, ranked and measured alongside the methods."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def show(sample: NoisyData, scored: Scored) -> None:
             "The scores of other programs"):
         glossary.caption(f"One number for each of the {len(sample.evidence.y):,} labels, such as a self-influence or a "
                          "data value: in the order of the training set, or with its rows. It is ranked and measured "
-                         "beside the methods.")
+                         "alongside the methods.")
         turn = st.session_state.get(ROUND, 0)
         label = "Files with scores"
         files = st.file_uploader(label, type=KINDS, key=f"labels:file:{turn}", accept_multiple_files=True,

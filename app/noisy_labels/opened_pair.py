@@ -48,7 +48,7 @@ def _numbers(scored: Scored, first: Pair, second: Pair) -> None:
             agreements.number(column, metric, summarize(np.array([agreement[metric.name]])), chance)
     over = f"{compared:,} of {count:,} labels, drawn once" if compared < count else f"{count:,} labels"
     unsigned = "" if directed else " · no sign agreement, as a ranking without a question has no sign"
-    chips.note(f"{over} · one ranking each from one trained model, so these numbers have no interval{unsigned}")
+    chips.note(f"{over} · one ranking each, from one trained model, so these numbers have no interval{unsigned}")
 
 
 def _only_one(sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
@@ -67,7 +67,7 @@ def _only_one(sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> N
                 faces = "".join(review_queue.face(sample, scored, row, _ranks(ranks[own], ranks[other], row))
                                 for row in rows[:CARDS])
                 st.html(f'<div class="wf-only">{faces}</div>')
-                st.button("Decide them at the review desk", icon=":material/fact_check:",
+                st.button("Review them at the review desk", icon=":material/fact_check:",
                           key=f"labels:desk:{'first' if own == first else 'second'}", on_click=state.to_the_desk,
                           args=(own, other))
 

@@ -38,7 +38,7 @@ def show(source: NoisySource, done: bool) -> None:
                 color, side = _pixels(name, chosen, dataset)
                 more = upload_reading.fields(name, chosen, understood)
                 listed = _list(name, chosen, dataset.files[0])
-                pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+                pressed = st.form_submit_button("Import with these settings", icon=":material/refresh:")
             if pressed:
                 trusted = parse_trusted(listed) if listed.strip() else {}
                 upload_reading.read(chosen, {"color": color, "size": side or None, "classes": classes, **more,
@@ -55,7 +55,7 @@ def _classes(name: str, understood: Preview, chosen: UploadOptions, dataset: Dat
         "smallest": _size(one.smallest), "largest": _size(one.largest)} for one in understood.classes])
     hidden = [] if pictured else ["picture", "smallest", "largest"]
     glossary.caption("Under *use as*, give a class a new name to rename it, give several classes one name to merge "
-                     "them, or leave the name empty to exclude a class; then *Read it this way*.")
+                     "them, or leave the name empty to exclude a class; then press *Import with these settings*.")
     edited = st.data_editor(
         table.drop(columns=hidden), hide_index=True, key=f"own:classes:{name}", width="stretch",
         disabled=[column for column in table if column != "use as"],
@@ -82,8 +82,8 @@ def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
         if limits.goes_in_turn(dataset):
-            said += (" Some class has at most one, so they only measure accuracy: every label is "
-                     "searched, with each fold held out once.")
+            said += (" One class has at most one of them, so they only measure accuracy: every label is searched, "
+                     "with each fold held out once.")
     where = "a `test` folder beside `train`" if datasets.holds_pictures(dataset.name) else "a test split of the file"
     glossary.markdown(f"{said} More can come from {where}, from a list, or from a random sample that you verify.")
 

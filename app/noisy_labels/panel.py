@@ -36,8 +36,8 @@ def ask(source: NoisySource, sample: NoisyData) -> None:
         wrong = f", {sample.corrupted_count:,} of them corrupted" if sample.corrupted_count else ", as given"
         glossary.markdown(f"**Search {len(sample.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
-            f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are"
-            f"{f', for {source.recipe.epochs} epochs' if source.learner.passes else ''}; every method then ranks "
+            f"{plain(labels.model_heading(source.model))}: it is trained on the labels as "
+            f"given{f', for {source.recipe.epochs} epochs' if source.learner.passes else ''}; every method then ranks "
             f"them against {'the labels that a model was not trained on' if source.in_turn else 'trusted examples'}. "
             f"It takes {data.search_time(source)}. You can close the browser meanwhile.")
         origin(sample)

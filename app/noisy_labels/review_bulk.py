@@ -29,7 +29,7 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
     """The table of what is flagged and shown, and the verdict on its selection. twins: the near-duplicates, if they are
     known."""
     listed = list(rows[:MOST])
-    with st.expander(f"Decide many at once ({len(rows):,} shown)", icon=":material/checklist:"):
+    with st.expander(f"Review many at once ({len(rows):,} shown)", icon=":material/checklist:"):
         more = f" The first {MOST} of {len(rows):,}; filter for the others." if len(rows) > MOST else ""
         glossary.caption(f"Select some or all rows and give one verdict; *Undo* reverts it for all of them.{more}")
         everything = st.toggle(f"All {len(listed):,} rows", key="bulk:all")

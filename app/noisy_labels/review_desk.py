@@ -86,7 +86,7 @@ def _recommended(sample: NoisyData, scored: Scored, pair: Pair) -> None:
         return
     order = ""
     if first.pair == pair:
-        order = " The list is in this order."
+        order = " The list follows this order."
     elif pair == CONSENSUS:
         voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
         order = f" The list is ordered by the consensus of {voters}."

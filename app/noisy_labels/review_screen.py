@@ -12,9 +12,9 @@ from app.widgets.jobs.desk import desk
 from app.widgets.jobs.review_screen import Screen
 from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Scored, rankings
 
-WORDS = {"wrong": "Wrong, right label unknown (w)", "fine": "Fine (f)", "unsure": "Unsure (u)",
+WORDS = {"wrong": "Wrong, correct label unknown (w)", "fine": "Fine (f)", "unsure": "Unsure (u)",
          "one": "training example", "unsuggested": "Nothing suggests another label.", "listed": "flagged",
-         "done": "All examples flagged here are decided. Increase the fraction, or see the result below."}
+         "done": "All examples flagged here have been decided. Increase the fraction, or see the result below."}
 
 
 def screen(sample: NoisyData, scored: Scored, pair: Pair, rows: Sequence[int], reasons: Reasons | None) -> Screen:

@@ -74,7 +74,7 @@ def source() -> NoisySource:
         with st.expander("Sizes and seeds"):
             in_turn = own and limits.goes_in_turn(dataset) and not doubted
             trusted, n_train, epochs = _sizes(dataset, own, in_turn, learner(model).passes)
-            mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
+            mask = pickers.number("mask", "seed of sample, trusted set and noise", 0, 0, 1_000_000,
                                   "Determines which labels are wrong; the training seed does not change them.")
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
@@ -100,9 +100,9 @@ def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
     return own and dataset.test_from_train and _consent(
         DOUBTED, dataset.name, "Trust some of the unverified labels",
-        "Your data have no verified labels, so every label is searched by cross-validation, each fold held out once. "
-        "If this is on, one model is trained and some unverified labels are treated as trusted: faster, but these "
-        "are not searched.")
+        "Your data have no verified labels, so every label is searched by cross-validation, with each fold held out "
+        "once. If this is on, one model is trained and some unverified labels are treated as trusted: faster, but "
+        "these are not searched.")
 
 
 def _consent(choice_name: str, dataset: str, label: str, help: str) -> bool:
@@ -155,7 +155,7 @@ def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool, passes: bool) ->
         return 1, train, _epochs(epochs, passes)
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
-                             + (_own_trusted(dataset) if own else "sampled beside the training set."))
+                             + (_own_trusted(dataset) if own else "sampled in addition to the training set."))
     available = limits.most_searched(dataset, own, trusted)
     train = pickers.number("labels", "training labels to search", available, 2, available)
     return trusted, train, _epochs(epochs, passes)
@@ -184,8 +184,8 @@ def pair(pairs: Sequence[Pair]) -> Pair:
     by_title = {title: by_title[title] for title in sorted(by_title, key=lambda title: title != DEFAULT.title)}
     default = next(iter(by_title))
     return by_title[pick(PAIR, "Method and trusted behavior", list(by_title), default, str, help=glossary.hint(
-        "behavior", "A method ranks the labels. Where it reads a behavior of the trusted examples, the behavior is "
-                    "part of the question: a different one gives a different ranking."))]
+        "behavior", "A method ranks the labels. If it reads a behavior of the trusted examples, the behavior is part "
+                    "of the question: a different one gives a different ranking."))]
 
 
 def take_click(names: Sequence[str]) -> None:
@@ -226,7 +226,7 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
 
 def hide_decided() -> bool:
     """Whether what is decided is left out of the queue."""
-    return toggle("hide", "Hide what is decided")
+    return toggle("hide", "Hide decided examples")
 
 
 def focus(rows: Sequence[int], undecided: Sequence[int]) -> int | None:
@@ -266,5 +266,5 @@ def action() -> str:
 def seeds() -> int:
     """Over how many training seeds."""
     return pickers.number("wseeds", "training seeds", 3, 1, 20,
-                          "Every seed trains twice, on the labels as they are and as changed. The interval is over "
+                          "Every seed trains twice, on the original and on the changed labels. The interval is over "
                           "seeds; one seed has none.")

@@ -28,14 +28,14 @@ def show(source: NoisySource, scored: Scored, pair: Pair) -> None:
     """What the trial recommends, or the button that starts it."""
     tried = desk().known(TrialRequest(source=source))
     if tried is None:
-        glossary.caption("Which method to trust depends on the data. A trial flips 5% of these labels, among "
-                         "examples that look correctly labelled, and measures which method detects them.")
+        glossary.caption("Which method to trust depends on the data. A trial flips 5% of these labels, among examples "
+                         "that look correctly labelled, and measures which method detects them.")
         st.button("Run a trial on these data", key="try", icon=":material/science:", on_click=job_panel.act,
                   args=(desk().start, TrialRequest(source=source)))
     elif (answer := job_panel.beside(tried, "The trial failed: ")) is not None:
         first = searches.by_trial(scored.suspicion, answer)
         if first is not None:
-            order = " The list is in this order." if first.pair == pair else ""
+            order = " The list follows this order." if first.pair == pair else ""
             glossary.caption(f"Recommended: **{first.pair.title}**: {first.why}.{order}")
         _table(source, answer)
 

@@ -54,8 +54,8 @@ def show(sample: NoisyData, held: HeldOut | None) -> None:
         glossary.caption(
             f"{len(chosen.random):,} labels sampled at random from all {len(sample.rows):,}"
             + (f", and {len(chosen.added):,} more of classes that they lack" if len(chosen.added) else "")
-            + ". Give the right label of each: this estimates how many of all labels are wrong, and yields trusted "
-              "examples that represent the data. Flagged examples alone would be the hardest ones.")
+            + ". Give the right label of each: this estimates how many of all labels are wrong, and gives trusted "
+              "examples that are representative of the data. Flagged examples alone would be the hardest ones.")
         with st.form("verify:form", border=False):
             table = _table(sample, chosen, decisions)
             edited = st.data_editor(table, hide_index=True, width="stretch",
@@ -120,7 +120,7 @@ def _known(sample: NoisyData, chosen: VerifiedSample, held: HeldOut | None, deci
     st.button(f"Trust the verified sample ({len(known):,})", key="verify:trust", icon=":material/verified:",
               disabled=not known, on_click=job_panel.act, args=(_trust, sample, decisions),
               help="Scores then refer to half of these examples, the other half measures accuracy, and neither is "
-                   "searched. Two of every class are needed. Your other decisions are kept.")
+                   "searched. Two of every class are needed. Your other decisions are unaffected.")
 
 
 def _trust(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:

@@ -80,8 +80,8 @@ def _out_of_fold(sample: NoisyData) -> bool:
 def _ask(request: OfTraining) -> None:
     """How long it takes, and a button."""
     glossary.caption(
-        f"{request.trainings} trainings: {guesses.expected(request)}. "
-        "Everything else stays: seed, settings, and the batches of the other examples.")
+        f"{request.trainings} trainings: {guesses.expected(request)}. Everything else is unchanged: seed, settings, "
+        "and the batches of the other examples.")
     st.button("Retrain", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(desk().start, request))
 

@@ -32,7 +32,7 @@ NOTES = (
          "is better, as for every behavior."),
     Note(CONTROLLED, {"axis": "p", "metric": "sign"},
          "After a removal the mean runs over the n−1 examples left. This adds the same term, −λθ/(n−1), to the "
-         "gradient of every candidate, and scores near zero change sign. That is why signs agree for fewer than "
+         "gradient of every candidate, and scores near zero change sign. For this reason signs agree for fewer than "
          "eight candidates in ten even at the smallest α, where τ is 0.98."),
     Note(CONTROLLED, {"axis": "p"},
          "The table has five values of α; the paper's configuration (Table A-1) lists two of them, 0.001 and 0.1. "
@@ -42,8 +42,8 @@ NOTES = (
          "response of a damped objective rather than the infinitesimal one, so damping is part of the specification "
          "here and is shown."),
     Note(CONTROLLED, {"axis": "t"},
-         "The authors' code takes τ, overlap and sign agreement of these rows once over all pairs of query and "
-         "candidate, where the text says per query. Following the paper's text, ours are per query."),
+         "The authors' code computes τ, overlap and sign agreement of these rows once over all pairs of query and "
+         "candidate; the text computes them per query. Following the paper's text, ours are per query."),
     Note(("table-a7", "figure-a1"), {"parameter": "alpha=0.00001"},
          "The paper leaves this α out; the value is from its authors' files."),
     Note(("table-5-2",), {"metric": "bt-fpr"},
@@ -51,15 +51,15 @@ NOTES = (
          "fraction of benign "
          "triggers among the top 500, so ours is taken at the top 10%."),
     Note(("table-a14",), {"method": "less", "behavior": "response loss"},
-         "The paper's attack rate falls to 0.62 ± 0.29 here although only 0.11 of the poison was taken out: one seed "
-         "seems to differ, so our table keeps every seed's value."),
+         "The paper's attack rate falls to 0.62 ± 0.29 here although only 0.11 of the poison was removed: one seed "
+         "seems to differ, so our table lists every seed."),
     Note(("table-a17",), {"method": "+ train"},
          "0.052 is the smallest average precision that 500 of 5,000 records can have: a reversed ranking, that is, "
          "the opposite sign. Ours is also published with the sign flipped."),
     Note(("table-a17",), {"method": "+ behavior"},
          "In the paper these rows equal those of “+ train” in all cells: its authors' code takes the gradient of the "
-         "behavior for both signals, and “+ both” with the opposite sign. Following the paper's text, a signal "
-         "without its counterpart enters by its norm here."),
+         "behavior for both signals, and “+ both” with the opposite sign. Following the paper's text, here a signal "
+         "without its counterpart enters as its norm."),
 )
 
 SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: according to the authors' files; for τ "
@@ -70,7 +70,7 @@ SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: a
 def on_origin(rows: pd.DataFrame) -> str:
     """Where the paper's values come from, where it prints none of them."""
     if "origin" in rows and (rows["origin"] == STORED).all():
-        return "The paper prints no numbers for this; those beside ours are from its authors' files."
+        return "The paper prints no numbers for this; those shown next to ours are from its authors' files."
     return ""
 
 

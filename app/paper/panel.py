@@ -181,8 +181,8 @@ def curves(name: str, preset: str, joined: pd.DataFrame | None, measure: str, da
         return
     panel = "Panel (b): approximation" if EXPERIMENTS[name].paper_table else "Approximation"
     st.subheader(f"{panel} error", help=glossary.hint("approximation error"))
-    glossary.caption("Approximate against exact scores of the same specification, ours. The paper draws these curves "
-                     "without printing their numbers; below each are those that its authors stored.")
+    glossary.caption("Approximate against exact scores of the same specification, ours. The paper plots these curves "
+                     "without printing their numbers; below each are those from its authors' files.")
     dataset = dataset or result.table["dataset"].iloc[0]
     for column, kind in zip(st.columns(2, gap="large"), paper_rows.SYMBOLS, strict=True):
         with column:
@@ -227,7 +227,7 @@ def manifest(name: str, preset: str, result: Published) -> None:
 def _interval(rows: pd.DataFrame) -> str:
     counted = rows["n_seeds"].dropna()
     seeds = int(counted.max()) if len(counted) else 0
-    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else f"Ours is one seed. {ONE_SEED}"
+    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else f"Ours is from one seed. {ONE_SEED}"
 
 
 def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
@@ -237,7 +237,7 @@ def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
     if judged and counts.judged:
         sentences.append(f"**{counts.judged - counts.outside} of {counts.judged}** cells lie within the tolerance.")
     elif not judged:
-        sentences.append("This is a smaller problem than the paper's, so differences are expected and are not judged.")
+        sentences.append("This problem is smaller than the paper's, so differences are expected and are not judged.")
     else:
         sentences.append(f"No tolerance was set for {measure.lower()} beforehand.")
     if largest is not None:

@@ -23,7 +23,8 @@ CURVES = {
         f"Inverse Hessian against {ITERATIONS} iterations of L-BFGS, over the weight α (damping {DAMPING:g})"}
 """What a curve compares, as the tables write it and as a title."""
 OURS = {"normalization": "Leave-one-out with the mean over n: removal without re-normalising",
-        "drift": "Relative to a model after as many iterations without intervention: removes the drift of the model"}
+        "drift": "Relative to a model after as many iterations without intervention: this removes the drift of the "
+                 "model"}
 """Rows that the paper does not have, by what tables write in the column `curve`."""
 MARKS = {"rho": "ρ = ", "architecture": "", "width": "", "topk": "top "}
 UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")

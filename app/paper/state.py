@@ -19,7 +19,7 @@ def choose_conventions() -> str:
     """By which reading of the paper our numbers are computed."""
     return segments("as", "Reading of the paper", list(conventions.TITLES), AS_PAPER,
                     lambda whose: capital(conventions.TITLES[whose]),
-                    help="By the text of the paper, or by the authors' public code where the two differ.")
+                    help="By the text of the paper, or by the authors' public code if the two differ.")
 
 
 def choose_experiment() -> str:

@@ -47,7 +47,7 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
         return ()
     frame = data.table(sampled, wrong[:LISTED])
     glossary.caption(f"{len(wrong):,} of {len(sampled.problem.queries):,} held-out examples are misclassified, in "
-                     f"order of confidence. Tick one, or up to {state.MOST_QUERIES} with similar errors.")
+                     f"order of confidence. Select one, or up to {state.MOST_QUERIES} with similar errors.")
     clicked = st.dataframe(frame, hide_index=True, height=230, key=f"poison:mistakes:{sampled.source.dataset}",
                            on_select="rerun", selection_mode="multi-row", column_config={
                                "picture": st.column_config.ImageColumn("picture", width="small"),
@@ -63,7 +63,7 @@ def own(sampled: SampledProblem) -> dict[str, tuple]:
         return _typed()
     if sampled.dataset.image_shape is None:
         return {}
-    with st.expander("Drag a picture instead"):
+    with st.expander("Upload a picture instead"):
         file = st.file_uploader("A picture that the model misclassifies", type=["png", "jpg", "jpeg", "webp", "bmp"],
                                 key="poison:picture")
         if file is None:
@@ -182,7 +182,7 @@ def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fi
     if answer is None:
         glossary.caption(f"{1 + question.controls} trainings: without the {len(rows):,} suspects, and without as many "
                          f"{_random(sampled)}. They take {guesses.expected(question)}.")
-        st.button("Remove them and train again", type="primary", key="poison:remove", icon=":material/model_training:",
+        st.button("Remove them and retrain", type="primary", key="poison:remove", icon=":material/model_training:",
                   on_click=job_panel.act, args=(desk().start, question))
         return
     if (answer := job_panel.beside(answer)) is not None:
@@ -190,7 +190,7 @@ def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fi
 
 
 def _random(sampled: SampledProblem) -> str:
-    return "random records" if sampled.dataset.records is not None else "random examples of the same labels"
+    return "random records" if sampled.dataset.records is not None else "random examples with the same labels"
 
 
 def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame, rows: np.ndarray, fields: dict,
@@ -202,7 +202,7 @@ def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame
     random = first[first.index.str.startswith(CONTROL)]
     was, now = names[int(before["predicted"])], names[int(after["predicted"])]
     stated = _named(sampled, taught, 0)
-    others = "Other queries answered wrongly" if texts else f"Others wrongly called {was}"
+    others = "Other queries answered wrongly" if texts else f"Others misclassified as {was}"
     measures = [("The prediction", now, was), (f"p({stated})", f"{after['p']:.3f}", f"{before['p']:.3f}")]
     if after["held_out"]:
         measures += [(others, f"{after['called_it']} of {after['held_out']:,}", before["called_it"]),

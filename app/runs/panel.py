@@ -63,7 +63,7 @@ def _empty() -> None:
     with st.container(border=True):
         glossary.markdown("**Nothing has run yet.**")
         glossary.caption("Comparisons that take longer than a few seconds are listed here. To start, reproduce a "
-                         "table of the paper above; the small scale takes a few minutes.")
+                         "table of the paper with the form above; the small scale takes a few minutes.")
 
 
 def _shown(jobs: list[Job]) -> list[Job]:

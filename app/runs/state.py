@@ -25,14 +25,14 @@ def opened() -> Job | None:
 def _finished(text: str) -> Job:
     job = desk().jobs.queue.get(text)
     if job is None:
-        raise InvalidInput("this run does not exist here; it was deleted, or belongs to another machine.")
+        raise InvalidInput("this run does not exist here: it was deleted, or belongs to another machine.")
     if job.state != "done" or not desk().jobs.store.has(job.id):
         raise InvalidInput("this run has no result to show; see its state below.")
     return job
 
 
 def open_run(digest: str) -> None:
-    """Show one run in place of the list."""
+    """Show one run instead of the list."""
     choice.keep("run", digest)
 
 
@@ -69,7 +69,7 @@ def conventions_of(name: str) -> str:
 
 
 def other_model(name: str, preset: str) -> str | None:
-    """A language model in place of the preset's; None for its own, and where the study runs none."""
+    """A language model instead of the preset's; None for its own, and where the study runs none."""
     if not EXPERIMENTS[name].models:
         return None
     own = EXPERIMENTS[name].presets[preset].settings["model"]

@@ -20,7 +20,7 @@ from engine.scoring import codes
 NAME, SELECTED, BY = "leaderboard", "board", "boardby"
 OWN = "own"
 """The board of the model at hand, among those that are published."""
-ONE_DRAW = "± is a 95% interval over queries, of one draw of data, training and subsets."
+ONE_DRAW = "± is a 95% interval over queries, for one sample of data, training and subsets."
 TWO_DIGITS = ("agreement", "lds", "lds_other", "recall", "mrr")
 
 
@@ -40,7 +40,7 @@ def show(chosen: ScorecardChoice) -> None:
     result = published.reproduction(NAME, name)
     assert result is not None, "it was listed"
     seeds = int(result.table["n_seeds"].iloc[0])
-    glossary.caption((f"± is a 95% interval over {seeds} seeds, each a draw of data, training and subsets."
+    glossary.caption((f"± is a 95% interval over {seeds} seeds, each a sample of data, training and subsets."
                       if seeds > 1 else ONE_DRAW) + " CPU seconds, of all threads together, and memory are those of "
                      f"{plain(str(result.manifest['device']))}.")
     tables(result.table)

@@ -65,8 +65,9 @@ def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     if request is None:
         glossary.caption("Scores imported on [Compare](compare) are measured here too.")
         return table
-    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model "
-                      "on subsets can measure them; the others train models that these scores do not cover.")
+    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model on "
+                      "subsets can measure them; the others train different models, which these scores do not "
+                      "describe.")
     answer = card_data.card(chosen, request)
     if answer is None:
         st.button("Measure the scores of other programs", icon=":material/play_arrow:", key="card:external",
@@ -96,10 +97,10 @@ def show(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     whole = card_data.overview(table)
     st.dataframe(whole, hide_index=True, width="stretch")
     sizes = chosen.sizes
-    chips.note(f"means of each benchmark's first measure ± 95% over queries or repetitions · random weights: nearer "
-               f"to zero is better, elsewhere larger is · protocol {sizes.protocol} · {sizes.candidates:,} "
-               f"candidates · {sizes.models:,} subsets of each size · up to {sizes.seeds} training seeds · "
-               f"seed {chosen.source.seed}")
+    chips.note("means of each benchmark's first measure ± 95% over queries or repetitions · random weights: nearer to "
+               f"zero is better; otherwise larger is better · protocol {sizes.protocol} · {sizes.candidates:,} "
+               f"candidates · {sizes.models:,} subsets of each size · up to {sizes.seeds} training seeds · seed "
+               f"{chosen.source.seed}")
     _benchmark(chosen, table)
     extras(chosen, table)
 
@@ -178,7 +179,8 @@ def _counts(own: pd.DataFrame) -> str:
         clauses.append(f"{row['subsets']:,} subsets; sampling them adds ± {own['ci95_subsets'].median():.2f}")
     if row["n_seeds"] > 1:
         clauses.append(f"{row['n_seeds']} training seeds, standard deviation of their means "
-                     f"{own['seed_sd'].median():.2f}; these two are medians over methods, the table has each one's own")
+                     f"{own['seed_sd'].median():.2f}; these two are medians over methods; the table lists them by "
+                     "method")
     return " · ".join(clauses)
 
 

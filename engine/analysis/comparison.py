@@ -162,7 +162,7 @@ def _remedies(scorings: Sequence[Scoring]) -> str:
     remedies = ["raise l2 or the damping" if damped else "raise l2"]
     remedies += ["lower α"] if any(isinstance(scoring.intervention, Upweight) for scoring in scorings) else []
     if any(scoring.process.optimum and scoring.exact for scoring in scorings):
-        remedies.append("where a network reaches no optimum, ask for a `local_search`")
+        remedies.append("if a network reaches no optimum, use a `local_search`")
     return ", or ".join(remedies)
 
 

@@ -48,14 +48,14 @@ class ControlSetRequest(OfCandidates[ControlledScores]):
 
     name: ClassVar = "control-set"
     doing: ClassVar = "scores of both sets"
-    outputs: ClassVar = {"out": "Scores to write: a row for each candidate, largest difference first."}
+    outputs: ClassVar = {"out": "Output scores, one row per candidate, largest difference first."}
     outside: ClassVar = True
 
     scoring: StoredScoring
     control: Annotated[Numbers, Option(called="control"), Field(
-        description="A query of the control set, counted from 0; repeat it.")]
+        description="A query of the control set, counted from 0; repeatable.")]
     queries: Annotated[Numbers, Option(called="query"), Field(
-        description="A query of the set itself; repeat it (default: all that are not in the control set).")] = ()
+        description="A query of the set itself; repeatable (default: all that are not in the control set).")] = ()
 
     def title(self, problem: str) -> str:
         return f"Queries minus {len(self.control):,} controls on {problem}"
@@ -69,7 +69,8 @@ class ControlSetRequest(OfCandidates[ControlledScores]):
         control = _members(self.control, count)
         queries = _members(self.queries, count) if self.queries else ~control
         if not control.any() or not queries.any():
-            raise InvalidInput("One of the two sets has no query; name at least one control, and leave at least one.")
+            raise InvalidInput("One of the two sets has no query; name at least one control query, and leave at least "
+                               "one other.")
         if (control & queries).any():
             raise InvalidInput(f"Query {int((control & queries).argmax())} is in both sets; leave it out of one.")
         [scores] = compute(problem, self.scoring, options)

@@ -60,8 +60,8 @@ def shapley(outcomes: np.ndarray, members: np.ndarray) -> DataValues:
     _check(outcomes, members)
     k = members.shape[1]
     if not members[0].all() or members[1].any():
-        raise InvalidInput("Shapley values need subsets of the kind `shapley`, which start with all candidates and "
-                           "with none; sample such subsets.")
+        raise InvalidInput("Shapley values need subsets of kind `shapley`, which start with all candidates and with "
+                           "none; sample such subsets.")
     if len(np.unique(members[2:], axis=0)) < k - 1:
         raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; sample at "
                            f"least {k + 2}, preferably many more, or use fewer candidates.")
@@ -97,7 +97,7 @@ class DataValuesRequest(Request[Table]):
     name: ClassVar = "data-values"
     job: ClassVar = False
     doing: ClassVar = "values of the candidates"
-    outputs: ClassVar = {"out": "Values to write: a row for each query and candidate."}
+    outputs: ClassVar = {"out": "Output values, one row per query and candidate."}
 
     behavior: Annotated[str, Field(description="Behavior whose value is attributed; see `list`.")] = "query_loss"
     bank: Annotated[InstanceOf[Bank], Option(read="bank")]

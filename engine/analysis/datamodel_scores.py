@@ -29,7 +29,7 @@ class DatamodelScoresRequest(Request[Table]):
     command: ClassVar = "datamodel"
     job: ClassVar = False
     doing: ClassVar = "models on subsets"
-    outputs: ClassVar = {"out": "Scores to write: a row for each specification."}
+    outputs: ClassVar = {"out": "Output scores, one row per specification."}
 
     named: Named
     draw: Annotated[Draw, Option(parts=("count", "share", "seed", "protocol", "among"))] = Draw()

@@ -66,7 +66,7 @@ class EmbeddingRequest(Request[Embedding]):
     name: ClassVar = "embedding"
     command: ClassVar = "map"
     doing: ClassVar = "placing neighbours together"
-    outputs: ClassVar = {"out": "Coordinates to write: a row for each training example."}
+    outputs: ClassVar = {"out": "Output coordinates, one row per training example."}
 
     method: Annotated[str, Field(description="`pca` for principal components, `tsne` or `umap`.")] = "pca"
     dimensions: Annotated[Count, Field(description="2 or 3.")] = 2
@@ -157,10 +157,10 @@ def _reduced(values: Tensor) -> np.ndarray:
 
 
 METHODS: Registry[EmbeddingMethod] = Registry("map", (
-        EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. "
-                        "Points apart on the map are apart in the representation; points close together may not be "
-                        "close.", True, 1e-5, principal_components),
-        EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; cluster sizes and distances between clusters mean "
-                                         "nothing.", False, 8e-3, tsne),
+        EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. Points "
+                        "far apart on the map are far apart in the representation; points close together may not "
+                        "be.", True, 1e-5, principal_components),
+        EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; cluster sizes and distances between clusters are "
+                                         "not meaningful.", False, 8e-3, tsne),
         EmbeddingMethod("umap", "UMAP", "Neighbours stay together; distances between clusters mean little.",
                         False, 8e-3, umap)))

@@ -86,7 +86,7 @@ class ErrorSurfaceRequest(OfCandidates[SurfaceAgreement]):
     name: ClassVar = "error-surface"
     numerics: ClassVar = 2
     doing: ClassVar = "rows of the surface"
-    outputs: ClassVar = {"out": "Table to write: a row for each point and metric."}
+    outputs: ClassVar = {"out": "Output table, one row per point and metric."}
     shared: ClassVar = True
 
     surface: Annotated[str, Field(description="`steps`: step size and number of steps; `damping`: weight and damping."

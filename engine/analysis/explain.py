@@ -28,14 +28,14 @@ class ExplainRequest(Request[Explanation]):
     job: ClassVar = False
     several: ClassVar = True
     doing: ClassVar = "exact answers in between"
-    outputs: ClassVar = {"out": "The explanation to write."}
+    outputs: ClassVar = {"out": "Output explanation."}
     suffixes: ClassVar = {"out": ".json"}
 
     named: Named
     between: Annotated[tuple[str, ...], Field(description=(
         "The names of the two to explain, as two options (default: the only two)."))] = ()
     others: Annotated[tuple[InstanceOf[Problem], ...], Option(read="others"), Field(description=(
-        "The problem drawn with further seeds."))] = ()
+        "The problem sampled with further seeds."))] = ()
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Explanation:
         first, second = (self.named[name] for name in self.pair)

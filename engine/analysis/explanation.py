@@ -123,7 +123,7 @@ class Explanation:
         if not self.links:
             return "Both are the same scores, so there is nothing to explain."
         if self.path == 0:
-            return "Both rank every training example alike, so there is no difference to attribute."
+            return "Both give the same ranking of the training examples, so there is no difference to attribute."
         ranked = sorted(zip([round(100 * link.share) for link in self.links], self.links, strict=True),
                         key=lambda pair: -pair[0])
         terms = [f"{percent}% {link.title}" for percent, link in ranked if percent]
@@ -252,7 +252,7 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
     lengths = agreements.pop(DISTANCE)  # (M, M, m)
     ranked = ~np.isnan(lengths[0, 1])
     if not ranked.any():
-        raise InvalidInput("Every query has a constant ranking at some point of the path; choose other queries.")
+        raise InvalidInput("Every query has a constant ranking somewhere on the path; choose other queries.")
     chains = list(_maximal_chains(sorted(at, key=len)))
     links = _links(titles, chain.causes, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)

@@ -30,7 +30,7 @@ from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
 DEFINITION = ("The effect of the whole group at once, minus the sum of its examples' effects one by one; both are "
-              "exact. Zero where effects add up.")
+              "exact. Zero if effects add up.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +66,13 @@ class GroupRequest(Request[Table]):
     command: ClassVar = "group"
     numerics: ClassVar = 2  # a group is trained with the seeds of its process
     doing: ClassVar = "the group, and its examples"
-    outputs: ClassVar = {"out": "Effects to write: a row for each query."}
+    outputs: ClassVar = {"out": "Output effects, one row per query."}
 
     scoring: StoredScoring
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
                     Field(description="Rows of the sampled training set; their order does not matter.")]
     singles: Annotated[bool, Option(read="singles"), Field(description=(
-        "Whether each example's own effect is computed too."))] = True
+        "Whether each example's own effect is also computed."))] = True
 
     def title(self, problem: str) -> str:
         return f"{len(self.rows):,} examples at once on {problem}"
@@ -112,7 +112,7 @@ class GroupRequest(Request[Table]):
 def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None,
                  singles: bool = True) -> GroupEffect:
     """The exact effect of an intervention on training examples `rows` (b,) together, and one by one if `singles` are
-    asked for: 1 + b trainings in place of one. A derivative adds up its single effects.
+    asked for: 1 + b trainings instead of one. A derivative adds up its single effects.
 
     NaN where a training diverged or no optimum was reached. Raises `InvalidInput` for a scoring that is no exact one, a
     process without a group form, and rows that make no group.

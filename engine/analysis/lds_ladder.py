@@ -81,16 +81,17 @@ class LadderRequest(OfCandidates[Ladder]):
 
     name: ClassVar = "lds-ladder"
     doing: ClassVar = "rungs"
-    outputs: ClassVar = {"out": "Ladder to write: a row for each rung."}
+    outputs: ClassVar = {"out": "Output ladder, one row per rung."}
 
     scoring: StoredScoring
-    behavior: Annotated[str, Field(description="Of the models (default: that of the score).")] = ""
+    behavior: Annotated[str, Field(description="Training protocol of the models (default: that of the score).")] = ""
     models: Annotated[Count, Field(ge=3, le=10_000, description="Models on subsets.")] = 50
     share: Annotated[Number, Field(gt=0, lt=1, description="Fraction of the examples in a subset.")] = 0.5
     seed: Annotated[Seed, Field(description="Seed of the subsets.")] = 0
     protocol: Annotated[ProtocolName, Field(description=texts.PROTOCOL)] = "subset"
     among: Annotated[Among, Field(description=texts.AMONG)] = "candidates"
-    later: Annotated[Count, Field(ge=0, le=1_000, description="Training seed of the models, after the model's own."
+    later: Annotated[Count, Field(ge=0, le=1_000, description="Training seed of the models, counted after the model's "
+                                                              "own."
                                   )] = 1
     most_seconds: Annotated[float, Field(ge=0, description=(
         "Estimated seconds above which a rung is left out."))] = 3600.0

@@ -88,9 +88,9 @@ class LinearRange:
         within, tried = f"within {TOLERANCE:.0%} of actual retraining", _listed(errors)
         further = advice(self.knobs)
         if not linear:
-            return f"Not smooth: for no tested change of a weight, {tried}, is the derivative {within}. {further}"
+            return f"Not smooth: the derivative is not {within} for any tested change of a weight, {tried}. {further}"
         left_out = self.left_out
-        without = "" if np.isnan(left_out) else f"; where an example is left out, it is off by {_off(left_out)}"
+        without = "" if np.isnan(left_out) else f"; when an example is left out, it is off by {_off(left_out)}"
         if len(linear) == len(errors):
             return f"The derivative is {within} for every tested change of a weight, {tried}{without}."
         off = ", ".join(f"{_off(error)} for {short(epsilon)}" for epsilon, error in errors.items()
@@ -131,12 +131,12 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
 
     name: ClassVar = "linear-range"
     doing: ClassVar = "trainings with other weights"
-    outputs: ClassVar = {"out": "Table to write: a row for each candidate and change."}
+    outputs: ClassVar = {"out": "Output table, one row per candidate and change."}
     shared: ClassVar = True
 
     behavior: Differentiable = "query_loss"
     candidates: Annotated[Count | None, Field(ge=1, le=1_000, description=(
-        "How many candidates are tested; the model is retrained ten times for each."))] = 3
+        "Number of tested candidates; the model is retrained ten times for each."))] = 3
     process: Descent = Replay()
     trainings: ClassVar[float] = 1.0
 
@@ -190,7 +190,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     """candidate, epsilon, error: a row a candidate and signed ε. Raises `InvalidInput` for an ε that is not
     in (0, 1], and as `replay` does."""
     if not all(0 < epsilon <= 1 for epsilon in epsilons):
-        raise InvalidInput("A change of a weight is above 0 and at most 1, where the example is left out; give others.")
+        raise InvalidInput("A change of weight is above 0 and at most 1 (1 leaves the example out); give others.")
     options, (held, read) = options or Options(), in_double(problem, behavior, process)
     signed = [sign * epsilon for epsilon in epsilons for sign in (-1, 1)]
     with held.exclusive:

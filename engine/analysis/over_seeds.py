@@ -124,9 +124,9 @@ class MeanOverSeedsRequest(Request[OverSeeds]):
     command: ClassVar = "over-seeds"
     job: ClassVar = False
     doing: ClassVar = "training runs"
-    outputs: ClassVar = {"out": "Scores to write, the mean over seeds; a manifest .json beside them.",
-                         "spread": "Table to write: the change of the variance over seeds, and the Wasserstein "
-                                   "distance, a row for each query and candidate."}
+    outputs: ClassVar = {"out": "Output scores, the mean over seeds, with a manifest .json beside them.",
+                         "spread": "Output table: the change of the variance over seeds and the Wasserstein distance, "
+                                   "one row per query and candidate."}
     suffixes: ClassVar = {"out": ".npz"}
     vouched: ClassVar = ("out",)
 

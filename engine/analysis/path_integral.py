@@ -35,12 +35,12 @@ class PathIntegralRequest(Request[PathTable]):
 
     name: ClassVar = "path-integral"
     doing: ClassVar = "optima along the path"
-    outputs: ClassVar = {"out": "Table to write: a row for each query."}
+    outputs: ClassVar = {"out": "Output table, one row per query."}
 
     example: Annotated[Count, Field(description="The training example that gains weight, counted from 0.")]
     alpha: Annotated[Number, Field(description="The weight at the end of the path.")] = 0.1
     behavior: Differentiable = "query_loss"
-    nodes: Annotated[Count, Field(ge=1, le=200, description="Re-optimised points in between.")] = 8
+    nodes: Annotated[Count, Field(ge=1, le=200, description="Number of re-optimised points in between.")] = 8
 
     def title(self, problem: str) -> str:
         return f"Path of optima of training example {self.example} on {problem}"

@@ -99,7 +99,7 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
 PROTOCOLS: Registry[Protocol] = Registry("protocol", (
         Protocol("weights", "Weight zero in the recorded run",
                  "Each model makes the steps of the recorded run: the same initial weights, batches M and number of "
-                 "steps, with weight 0 for what is not in its subset A and the mean over M ∩ A.",
+                 "steps, with weight 0 outside its subset A and the mean over M ∩ A.",
                  "B(q; θ(A)) of that run: its result without the other examples, given its batches.", _in_place),
         Protocol("subset", "Ordinary training on the subset",
                  "Each model is T(A, s): the recipe run on its subset A alone with the recorded run's seed s, the same "
@@ -107,6 +107,6 @@ PROTOCOLS: Registry[Protocol] = Registry("protocol", (
                  "B(q; T(A, s)), one run: the recipe applied to A with that seed.", _alone),
         Protocol("seeds", "Ordinary training, a seed for each model",
                  "Model j is T(A_j, s_j): the recipe run on its subset A_j alone, with initial weights and batches "
-                 "from a seed s_j of its own.",
+                 "from its own seed s_j.",
                  "E_s[B(q; T(A, s))], the mean over seeds, of which each model is one sample: the recipe applied to "
                  "A, averaged over seeds.", _with_own_seeds)))

@@ -102,14 +102,14 @@ class RemovalCurvesRequest(Request[Table]):
     command: ClassVar = "removal-curve"
     job: ClassVar = False
     doing: ClassVar = "models without the top of a ranking"
-    outputs: ClassVar = {"out": "Curve to write: a row for each ranking and number."}
+    outputs: ClassVar = {"out": "Output curve, one row per ranking and number."}
 
     rankings: Named
     behavior: Annotated[str, Field(description="Behavior; see `list`.")] = "query_loss"
     query: Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Field(description=(
-        "A query to rank for and to evaluate; repeat for several (default: the mean over all)."))] = ()
+        "A query to rank for and to evaluate; repeatable (default: the mean over all)."))] = ()
     remove: Annotated[tuple[Annotated[Count, Field(ge=1)], ...], Field(description=(
-        "Number to remove; repeat it (default: 1, 2, 5, 10, … up to half of the candidates)."))] = ()
+        "Number to remove; repeatable (default: 1, 2, 5, 10, … up to half of the candidates)."))] = ()
     random: Annotated[Count, Field(ge=2, le=1_000, description="Random groups of each size.")] = RANDOM
     seed: Annotated[Seed, Field(description="Seed of the random groups.")] = 0
     seeds: Annotated[Count, Field(ge=1, le=1_000, description="Training seeds to average over.")] = 1

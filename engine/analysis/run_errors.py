@@ -5,12 +5,12 @@ SOURCE takes several steps away from the run as it was. Each is undone by itself
     replay      the run, exactly
     scale       Adam's D (`Rule.scale`) held at what it is in every step, and with it the cut of a gradient's length:
                 as if no example's weight, and no θ, changed v̂
-    lag         a gradient acts at once and as a whole, in place of through Adam's mean m̂
+    lag         a gradient acts at once and as a whole, instead of through Adam's mean m̂
     batches     every step over all examples instead of its batch (a descent has no others)
     segments    a segment's curvature and gradients are means
-    flow        e^{−τH} in place of (I − ηH)^K, told apart for a descent whose segments' own steps would not diverge;
-                else the two are one cause, for a network with η/(1 − μ) in place of momentum
-    curvature   EK-FAC of the Gauss–Newton matrix in place of the Hessian, which may bend downwards (softmax
+    flow        e^{−τH} instead of (I − ηH)^K, told apart for a descent whose segments' own steps would not diverge;
+                else the two are one cause, for a network with η/(1 − μ) instead of momentum
+    curvature   EK-FAC of the Gauss–Newton matrix instead of the Hessian, which may bend downwards (softmax
                 regression has its Hessian's own eigenbasis)
 
     error of a cause  ‖S_i − S_{i−1}‖ / ‖S_0‖,     error so far  ‖S_i − S_0‖ / ‖S_0‖,     norms over (m, k)
@@ -61,8 +61,8 @@ from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
 TITLES = {"scale": "Adam's scales held", "lag": "Adam's mean gradient without lag", "batches": "batches averaged",
-          "segments": "means over segments", "flow": "flow in place of steps",
-          "segments and flow": "means over segments, as a flow", "curvature": "EK-FAC in place of the Hessian"}
+          "segments": "means over segments", "flow": "flow instead of steps",
+          "segments and flow": "means over segments, as a flow", "curvature": "EK-FAC instead of the Hessian"}
 Stages = Iterator[tuple[str, Tensor]]
 
 
@@ -106,9 +106,9 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
     name: ClassVar = "run-errors"
     numerics: ClassVar = 2
     doing: ClassVar = "the training, differentiated"
-    outputs: ClassVar = {"out": "Table to write: a row for each cause of SOURCE's error and each estimator.",
-                         "parts": "Further table to write: influence by training time, a row for each epoch or "
-                                  "segment and candidate."}
+    outputs: ClassVar = {"out": "Output table, one row per cause of SOURCE's error and per estimator.",
+                         "parts": "Further output table: influence by training time, one row per epoch or segment and "
+                                  "candidate."}
 
     behavior: Differentiable = "query_loss"
     process: Descent = Replay()

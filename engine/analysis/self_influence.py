@@ -46,7 +46,7 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     name: ClassVar = "self-influence"
     numerics: ClassVar = 4  # the sign of a negative α is turned, and likelihoods keep their digits
     doing: ClassVar = "self-influence"
-    outputs: ClassVar = {"out": "Values to write: a row for each candidate, largest first."}
+    outputs: ClassVar = {"out": "Output values, one row per candidate, largest first."}
     shared: ClassVar = True
     outside: ClassVar = True
 

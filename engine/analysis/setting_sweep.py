@@ -56,12 +56,12 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
 
     name: ClassVar = "setting-sweep"
     doing: ClassVar = "values of the setting"
-    outputs: ClassVar = {"out": "Table to write: a row for each value and metric."}
+    outputs: ClassVar = {"out": "Output table, one row per value and metric."}
     shared: ClassVar = True
 
     scoring: StoredScoring
     vary: Annotated[str, Field(description="The setting of the estimator to vary; see `list`.")]
-    values: Annotated[str, Field(description="The values, with commas between (default: a tenth to ten times the "
+    values: Annotated[str, Field(description="The values, separated by commas (default: a tenth to ten times the "
                                              "default, or all allowed texts).")] = ""
 
     def title(self, problem: str) -> str:

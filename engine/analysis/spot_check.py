@@ -172,8 +172,8 @@ class SpotCheckRequest(Request["SpotCheck | NotMeasured"]):
     suffixes: ClassVar = {"out": ".json"}
 
     scoring: StoredScoring
-    candidates: Annotated[Count, Field(ge=3, description="How many candidates are sampled.")] = CANDIDATES
-    queries: Annotated[Count, Field(ge=2, description="How many queries are sampled.")] = QUERIES
+    candidates: Annotated[Count, Field(ge=3, description="Number of sampled candidates.")] = CANDIDATES
+    queries: Annotated[Count, Field(ge=2, description="Number of sampled queries.")] = QUERIES
     seed: Annotated[Seed, Field(description="Seed of the sample.")] = 0
     most_seconds: Annotated[float, Field(ge=0, description=(
         "Bound on the estimated cost of the exact answer."))] = 3600.0

@@ -57,13 +57,13 @@ class Draw(Value):
         "share (subsets of one size), halves (each candidate with probability ½, for Banzhaf values) or shapley."))
         ] = "share"
     count: Annotated[Count, Option("subsets"), Field(ge=3, le=MOST, description=(
-        "How many models to train, each on a random subset."))] = 100
+        "Number of models to train, each on a random subset."))] = 100
     share: Annotated[Number, Field(gt=0, lt=1, description="The sampled fraction, for subsets of one size.")] = 0.5
     seed: Annotated[Seed, Field(description="Seed of the subsets.")] = 0
     among: Annotated[Among, Field(description=AMONG)] = "candidates"
     protocol: Annotated[ProtocolName, Field(description=PROTOCOL)] = "weights"
     later: Annotated[Count, Field(ge=0, le=1_000, description=(
-        "How many training seeds after the problem's own; for the protocol `seeds`, the index of the set of seeds."))
+        "Number of training seeds after the problem's own; for the protocol `seeds`, the index of the set of seeds."))
         ] = 0
 
     def members(self, problem: Problem) -> np.ndarray:
@@ -79,7 +79,7 @@ class Draw(Value):
         if self.kind == "share":
             return subsets(size, self.count, self.share, self.seed)
         if size < 2:
-            raise InvalidInput("With one candidate subsets carry no information; use at least 2.")
+            raise InvalidInput("With a single candidate, subsets carry no information; use at least 2.")
         rng = np.random.default_rng([self.seed, size])
         return rng.random((self.count, size)) < 0.5 if self.kind == "halves" else _paired(rng, self.count, size)
 
@@ -167,7 +167,7 @@ class SubsetBankRequest(Request[Bank]):
     command: ClassVar = "subsets"
     job: ClassVar = False
     doing: ClassVar = "models on subsets"
-    outputs: ClassVar = {"out": "The bank to write, with its manifest beside it."}
+    outputs: ClassVar = {"out": "Output bank, with its manifest beside it."}
     suffixes: ClassVar = {"out": ".npz"}
     vouched: ClassVar = ("out",)
 

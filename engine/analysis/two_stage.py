@@ -57,11 +57,11 @@ class TwoStageRequest(OfCandidates[TwoStage]):
 
     name: ClassVar = "two-stage"
     doing: ClassVar = "scores of the shortlist"
-    outputs: ClassVar = {"out": "Ranking to write: a row for each query and candidate of its shortlist.",
-                         "recall": "Table to write: the recall of the first stage, a row for each query."}
+    outputs: ClassVar = {"out": "Output ranking, one row per query and candidate of its shortlist.",
+                         "recall": "Output table: the recall of the first stage, one row per query."}
 
     scoring: StoredScoring
-    first: Annotated[str, Field(description="The cheap method, as on the scorecard: gradsim, bm25, nearest …"
+    first: Annotated[str, Field(description="The cheap method, named as on the scorecard: gradsim, bm25, nearest …"
                                 )] = "gradsim"
     shortlist: Annotated[Count, Field(ge=1, description="Candidates on a query's shortlist.")] = 50
     top: Annotated[Count, Field(ge=1, description="Of them, the top whose recall is measured.")] = 10
@@ -81,7 +81,7 @@ class TwoStageRequest(OfCandidates[TwoStage]):
                                "choose another method.")
         if not self.top <= self.shortlist <= len(problem.candidates):
             raise InvalidInput(f"A shortlist of {self.shortlist:,} does not fit a top of {self.top:,} out of "
-                               f"{len(problem.candidates):,} candidates; give numbers that grow in this order.")
+                               f"{len(problem.candidates):,} candidates; give numbers in increasing order.")
         cheap = card_method(self.first).scores(problem, self.scoring.behavior, options.between(0, 0.2))
         listed = np.argsort(-cheap, axis=1, kind="stable")[:, :self.shortlist]
         union = np.unique(listed)

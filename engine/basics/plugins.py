@@ -28,9 +28,9 @@ def load() -> None:
             importlib.import_module(name)
         except Exception as error:
             said = " ".join(str(error).split())
-            raise InvalidInput(f"The plugin `{name}` that {VARIABLE} names cannot be imported "
-                               f"({type(error).__name__}: {said}); correct it, put its folder on PYTHONPATH, or take "
-                               f"it out of {VARIABLE}.") from error
+            raise InvalidInput(f"The plugin `{name}` that {VARIABLE} names cannot be imported ({type(error).__name__}: "
+                               f"{said}); correct it, put its folder on PYTHONPATH, or remove it from "
+                               f"{VARIABLE}.") from error
 
 
 def holding(function: object) -> str:

@@ -116,7 +116,7 @@ def _int(text: str) -> int:
 
 
 def _too_deep() -> str:
-    return f"is JSON that nests lists or objects more than {MOST_DEPTH} deep; flatten it."
+    return f"contains JSON with lists or objects nested more than {MOST_DEPTH} deep; flatten it."
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)

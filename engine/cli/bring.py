@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class TableLayout:
     """How tables of other programs are to be read; `auto` is told from the tables themselves."""
 
-    name: Annotated[list[str] | None, typer.Option(help="A name for each file (default: the file's name).")] = None
+    name: Annotated[list[str] | None, typer.Option(help="A name for each file (default: the file name).")] = None
     key: Annotated[str, typer.Option(help="The array, if the file has several.")] = ""
     first_row: Annotated[str, typer.Option(help="The first row of a CSV: names, scores or auto.")] = AUTO
     axes: Annotated[str, typer.Option(help="The rows: queries, candidates or auto.")] = AUTO
@@ -50,11 +50,11 @@ class ImportedTable:
 
 def bring(
     scores: Annotated[list[Path], typer.Option(help="Scores of another program: npy, npz, safetensors, pt, parquet or "
-                                                    "csv, or a folder of them; repeat it for several.",
+                                                    "csv, or a folder of them; repeatable.",
                                                metavar="PATH")],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Scores to write for other commands, with a manifest .json beside them; "
-                                           "for several files, a folder.", metavar="NPZ_OR_FOLDER")],
+    out: Annotated[Path, typer.Option(help="Output scores for other commands, with a manifest .json beside them; for "
+                                           "several files, a folder.", metavar="NPZ_OR_FOLDER")],
     spec: Annotated[list[Path] | None, typer.Option(help="The claimed specification as a JSON object, one for all "
                                                          "files or one each (default: claim.json beside the file, or "
                                                          "the file's own).",

@@ -23,7 +23,7 @@ def open_to_class(address: str, port: int, environment: MutableMapping[str, str]
     Raises `InvalidInput` where the address is none, or the server asks for a sign-in.
     """
     if environment.get(SIGN_IN, "").strip():
-        raise InvalidInput(f"A class joins without signing in; start the server without {SIGN_IN}.")
+        raise InvalidInput(f"Classes join without signing in; start the server without {SIGN_IN}.")
     host = _own_address() if address == AUTO else address.strip()
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", host):
         raise InvalidInput(f"`{address}` is not an address of this machine; give a name or an IPv4 address such as "

@@ -19,7 +19,7 @@ def pretrain_embedded(
     out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
                                                   "(default: the embedded model's folder).", metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Seed of initial weights, questions and their order.", min=0)] = 0,
-    steps: Annotated[int | None, typer.Option(help="How many batches (default: the model's own).", min=1)] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of batches (default: the model's own).", min=1)] = None,
     lined: Annotated[float, typer.Option(help="Fraction of questions with the context lines of the backdoor task and "
                                               "the right answer.", min=0.0, max=1.0)] = 0.5,
 ) -> None:

@@ -13,7 +13,7 @@ from engine.cli.reading import OwnData, say
 
 def export_dataset(
     out: Annotated[Path, typer.Option(help="The folder to make: Parquet files and a card.", metavar="FOLDER")],
-    dataset: Annotated[str, typer.Option(help="A dataset by its name, in place of --data; see `list`.",
+    dataset: Annotated[str, typer.Option(help="The name of a dataset, instead of --data; see `list`.",
                                          metavar="NAME")] = "",
     read: OwnData = OwnData(),
 ) -> None:

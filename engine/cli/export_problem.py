@@ -14,7 +14,7 @@ from engine.basics.files import atomic_write
 def export_problem(
     source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as shown on a page.",
                                         metavar="JSON")],
-    out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
+    out: Annotated[Path, typer.Option(help="Output problem.", metavar="NPZ")],
 ) -> None:
     """Write the problem of a page, for `influence` and `compare`."""
     from engine.cli.score_files import check_output

@@ -27,7 +27,7 @@ COLUMNS = ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdic
 def influence(
     data: Data,
     spec: Spec,
-    out: Annotated[Path, typer.Option(help="Scores to write; a manifest .json is written beside them.",
+    out: Annotated[Path, typer.Option(help="Output scores; a manifest .json is written beside them.",
                                       metavar="NPZ")],
     new_candidates: NewCandidates = None,
     setting: ProblemOptions = ProblemOptions(),
@@ -53,10 +53,10 @@ def compare(
     data: Data,
     specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}, at least two.',
                                         metavar="JSON")],
-    out: Annotated[Path, typer.Option(help="Agreement to write: a row for each pair and metric.", metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="Output agreement, one row per pair and metric.", metavar="CSV")],
     scores: ScoreFiles = None,
-    metric: Annotated[list[str] | None, typer.Option(help="A further metric: spearman, rbo or jaccard; repeat it for "
-                                                          "several.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="A further metric: spearman, rbo or jaccard; "
+                                                          "repeatable.")] = None,
     new_candidates: NewCandidates = None,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:

@@ -24,8 +24,8 @@ ALL, SHOWN = "all", 10
 
 
 def caches(
-    delete: Annotated[list[str] | None, typer.Option(help="A training to remove with its gradients, by its digest, or "
-                                                          "`all`; repeat it for several.", metavar="DIGEST")] = None,
+    delete: Annotated[list[str] | None, typer.Option(help="A training to remove, with its gradients, by its digest, "
+                                                          "or `all`; repeatable.", metavar="DIGEST")] = None,
 ) -> None:
     """List and delete trainings and cached gradients of language models."""
     from engine.applications.language import trainings
@@ -59,7 +59,7 @@ def attribute(
         help="Records (JSONL) outside the training data to score instead of the training records, by methods whose "
              "intervention adds an occurrence.", metavar="JSONL")] = None,
     keep_gradients: Annotated[bool, typer.Option("--keep-gradients", help=(
-        "Leave the gradients on disk, for attribute-record, other queries and the page."))] = False,
+        "Keep the gradients on disk for attribute-record, other queries and the page."))] = False,
     run: LanguageRun = LanguageRun(),
     machine: Machine = Machine(),
 ) -> None:
@@ -73,7 +73,7 @@ def attribute(
     METHODS[method]
     request = run.request
     if new_candidates and (by_query or query is not None):
-        raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
+        raise InvalidInput("Scores per query are available only for training records; leave out --new-candidates, or "
                            "--by-query and --query.")
     with nullcontext() if keep_gradients else caches_removed():
         if new_candidates:

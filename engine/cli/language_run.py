@@ -25,27 +25,27 @@ class LanguageRun:
     model: Annotated[str, typer.Option(help="The language model: a folder, a PEFT folder with its base, a name under "
                                             "WHICHFLUENCE_MODELS or on the hub.", metavar="NAME")] = ""
     train: Annotated[Path | None, typer.Option(help="Training records as JSONL or JSON.", metavar="FILE")] = None
-    queries: Annotated[Path | None, typer.Option(help="Records to score for (default: the last --held of --train).",
+    queries: Annotated[Path | None, typer.Option(help="Query records (default: the last --held of --train).",
                                                  metavar="FILE")] = None
-    held: Annotated[int | None, typer.Option(help="How many of the last training records are the queries instead of "
-                                                  "being trained on (default: 8).", min=1)] = None
+    held: Annotated[int | None, typer.Option(help="Number of final training records that are used as queries instead "
+                                                  "of for training (default: 8).", min=1)] = None
     turns: Turns = "last"
     answer_pattern: AnswerPattern = ""
     explanation_pattern: ExplanationPattern = ""
-    recipe: Annotated[str, typer.Option(help="Fields of the fine-tuning as JSON, as in '{\"epochs\": 2}'; `list "
-                                             "--json` describes them. 0 epochs attribute the model as it is.",
+    recipe: Annotated[str, typer.Option(help="Fields of the fine-tuning recipe as JSON, as in '{\"epochs\": 2}'; "
+                                             "`list --json` describes them. 0 epochs attribute the model as it is.",
                                         metavar="JSON")] = "{}"
-    seed: Annotated[int, typer.Option(help="Seed of the fine-tuning.", min=0, max=LARGEST_SEED)] = 0
-    run: Annotated[str, typer.Option(help="Instead of all these: the run as JSON, or a file of it, as the Language "
-                                          "models page gives it.", metavar="JSON")] = ""
+    seed: Annotated[int, typer.Option(help="Fine-tuning seed.", min=0, max=LARGEST_SEED)] = 0
+    run: Annotated[str, typer.Option(help="Instead of all these options: the run as JSON, or a JSON file, as shown on "
+                                          "the Language models page.", metavar="JSON")] = ""
 
     @property
     def request(self) -> AttributionRequest:
         """Raises `InvalidInput` for options that do not say a run, or say it twice."""
         if self.run:
             if LanguageRun(run=self.run) != self:
-                raise InvalidInput("--run says the whole run; leave out --model, --train, --queries, --held, --turns, "
-                                   "--answer-pattern, --explanation-pattern, --recipe and --seed, or --run.")
+                raise InvalidInput("--run specifies the whole run; leave out --model, --train, --queries, --held, "
+                                   "--turns, --answer-pattern, --explanation-pattern, --recipe and --seed, or --run.")
             return read_run(self.run)
         if not self.model or self.train is None:
             raise InvalidInput("A run needs --model and --train; give both, or --run with the JSON of a run.")
@@ -66,7 +66,7 @@ class LanguageRun:
 def read_run(text: str) -> AttributionRequest:
     """The run of the JSON that the page gives, or of the file that it names."""
     data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
-                      "copy it from the page, quotes included")
+                      "copy it from the page, including the quotes")
     if not isinstance(data, dict):
         raise InvalidInput("--run is not a JSON object; write {\"model\": …, \"task\": …}.")
     return request_of(data)

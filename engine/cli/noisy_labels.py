@@ -57,11 +57,12 @@ def noisy_labels(
     out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
                                       metavar="CSV")],
     scores: Annotated[list[Path] | None, typer.Option(help="Scores of another program, one for each label, ranked "
-                                                           "beside the methods, or predicted probabilities, one "
-                                                           "column per class; repeat it for several.",
+                                                           "alongside the methods, or predicted probabilities, one "
+                                                           "column per class; repeatable.",
                                                       metavar="PATH")] = None,
-    sign: Annotated[str, typer.Option(help="Sign of --scores: plus if a larger score means a more likely wrong label, "
-                                           "minus if a smaller one does, or auto (by the consensus of the methods)."
+    sign: Annotated[str, typer.Option(help="Sign of --scores: plus if a larger score means that the label is more "
+                                           "likely to be wrong, minus if a smaller one does, or auto (by the "
+                                           "consensus of the methods)."
                                       )] = "auto",
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
@@ -137,7 +138,7 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
 
 def what_if_labels(
     changes: Annotated[Path, typer.Option(help=CHANGES, metavar="CSV")],
-    out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="Output accuracies, before and after.", metavar="CSV")],
     seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the original and on the changed labels.",
                                        min=1, max=100)] = 3,
     folds: Annotated[int | None, typer.Option(help="Number of folds to measure out of fold on the corrected labels "

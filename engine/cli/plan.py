@@ -14,21 +14,21 @@ from engine.basics.files import atomic_write
 def plan(
     records: Annotated[float, typer.Option(help="Training records.")] = 1e6,
     parameters: Annotated[float, typer.Option(help="Frozen weights of the model.")] = 8.2e9,
-    adapters: Annotated[float, typer.Option(help="Weights of its adapters.")] = 43.6e6,
+    adapters: Annotated[float, typer.Option(help="Adapter weights.")] = 43.6e6,
     tokens: Annotated[float, typer.Option(help="Mean number of tokens per record.")] = 200,
     width: Annotated[float, typer.Option(help="Dimension of a representation.")] = 4096,
     projection: Annotated[float, typer.Option(help="Dimension of a projected gradient.")] = 4096,
     checkpoints: Annotated[float, typer.Option(help="Checkpoints whose gradients are stored.")] = 4,
     queries: Annotated[float, typer.Option(help="Queries.")] = 100,
     behaviors: Annotated[float, typer.Option(help="Behaviors of each.")] = 4,
-    epochs: Annotated[float, typer.Option(help="Epochs of the training.")] = 1,
+    epochs: Annotated[float, typer.Option(help="Training epochs.")] = 1,
     rate: Annotated[float, typer.Option(help="Operations per second of a device.")] = 2e13,
     measure: Annotated[str, typer.Option(help="A language model that fits on this machine: its passes are timed to "
                                               "obtain the rate.", metavar="NAME_OR_PATH")] = "",
-    device: Annotated[str, typer.Option(help="Where it is timed: auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="Device for the timing: auto, cpu or cuda.")] = "auto",
     devices: Annotated[float, typer.Option(help="Number of devices.")] = 1,
-    batch: Annotated[float, typer.Option(help="Records of a pass.")] = 8,
-    price: Annotated[float, typer.Option(help="Price of a device hour.")] = 0,
+    batch: Annotated[float, typer.Option(help="Records per pass.")] = 8,
+    price: Annotated[float, typer.Option(help="Price per device hour.")] = 0,
     out: Annotated[Path | None, typer.Option(help="The table.", metavar="CSV")] = None,
 ) -> None:
     """Plan attribution in a language model: operations, disk, memory, hours and money, by each method."""

@@ -36,7 +36,7 @@ def read_scoring(inputs: Inputs, fields: Mapping[str, Any], spec: Spec) -> Scori
 
 
 def read_singles(inputs: Inputs, fields: Mapping[str, Any], whole_only: Annotated[bool, typer.Option(
-        "--whole-only", help="Compute the group's effect only, without one effect per example.")] = False
+        "--whole-only", help="Compute only the group's effect, without one effect per example.")] = False
         ) -> bool:
     """Whether single examples are computed too."""
     return not whole_only
@@ -57,7 +57,7 @@ def read_rows(
 ) -> list[int]:
     """Rows of the training set: those that are named, or the top of a ranking."""
     if (examples is None) == (top is None) or (top is None and (by or query is not None)):
-        raise InvalidInput("Give the training examples by --examples or by --top; --by and --query apply to --top.")
+        raise InvalidInput("Give the training examples by --examples or --top; --by and --query apply to --top.")
     problem = inputs.problem
     if examples is not None:
         return inputs.listing.rows(examples)
@@ -80,7 +80,7 @@ def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles 
 
 
 def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[list[Path] | None, typer.Option(
-        help="A picture that is not a query, read at the size of the training pictures; repeat it for several.",
+        help="A picture that is not a query, read at the size of the training pictures; repeatable.",
         metavar="FILE")] = None) -> tuple[tuple[float, ...], ...]:
     """Values of pictures in files, as the model takes them."""
     from engine.data.pixels import as_input
@@ -100,7 +100,7 @@ def read_named(inputs: Inputs, fields: Mapping[str, Any], specs: Annotated[Path 
         ) -> dict[str, Scoring | Scores]:
     """Specifications and scores by name, specifications first."""
     if specs is None and not scores:
-        raise InvalidInput("There is no input; give --specs, --scores or both.")
+        raise InvalidInput("No input is given; use --specs, --scores or both.")
     specifications = read_specs(specs, least=1) if specs else {}
     return {**specifications, **read_scores(scores or (), inputs.problem, beside=specifications)}
 

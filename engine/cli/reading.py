@@ -25,7 +25,7 @@ MOST_BYTES = 50_000_000
 CHANGES = ("The decisions, as `noisy-labels` writes them with the columns verdict and right_label filled in, or as the "
            "review desk does.")
 _option = partial(typer.Option, rich_help_panel="How your own data are read")
-Turns = Annotated[str, _option(help="For conversations: whether only the last answer is a record, or every answer.",
+Turns = Annotated[str, _option(help="For conversations: whether only the last answer or every answer becomes a record.",
                                metavar="last|every")]
 AnswerPattern = Annotated[str, _option(help="A regular expression that marks the answer in a response, as \"The answer "
                                             "is ([A-Z])\".", metavar="PATTERN")]
@@ -44,12 +44,12 @@ class ReadingOptions:
              "classes, an empty one excludes.", metavar="CSV")] = None
     color: Annotated[str, _option(help="Colour mode of the pictures of --data: \"as they are\", grayscale or rgb.",
                                   metavar="COLOR")] = "as they are"
-    size: Annotated[int | None, _option(help="Pixels a side to which they are resized (default: 64 for photos, else 32 "
-                                             "in colour, 28 in grey).")] = None
+    size: Annotated[int | None, _option(help="Side in pixels to which pictures are resized (default: 64 for photos, "
+                                             "else 32 in colour, 28 in grey).")] = None
     label: Annotated[str, _option(help="The column of a table that holds the labels (default: by its name or its "
                                        "values).", metavar="COLUMN")] = ""
     verified: Annotated[str, _option(help="The split of --data whose examples are the verified queries, val or test; "
-                                          "other ones are left out (default: both).", metavar="SPLIT")] = ""
+                                          "others are left out (default: both).", metavar="SPLIT")] = ""
     embeddings: Annotated[Path | None, _option(
         help="Embeddings that are the features of pictures or a table: npy (n, d) in their order, npz with embeddings "
              "and names, or a table with a column of lists, or one number per column.", metavar="NPY")] = None

@@ -13,7 +13,7 @@ from engine.cli.setting import Data, ProblemOptions
 def recipe(
     program: Annotated[str, typer.Option(help="captum, trak, kronfluence, dattri or pydvl.", metavar="NAME")],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Zip to write: the script, problem.npz, weights.npz and claim.json.",
+    out: Annotated[Path, typer.Option(help="Output zip: the script, problem.npz, weights.npz and claim.json.",
                                       metavar="ZIP")],
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:

@@ -17,7 +17,7 @@ def reproduce(
     name: Annotated[str, typer.Argument(help="An experiment; see `list`.")],
     preset: Annotated[str, typer.Option(help="The scale: small (a quick check), desk (two cores, hours), "
                                               "paper (a GPU), or another that `list` shows.")] = "small",
-    seeds: Annotated[int | None, typer.Option(help="How many seeds (default: those of the preset).", min=1,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds (default: that of the preset).", min=1,
                                               max=1000)] = None,
     first_seed: Annotated[int, typer.Option(help="The first seed.", min=0, max=100_000)] = 0,
     add: Annotated[bool, typer.Option("--add", help="Add these seeds to those published in the folder instead of "
@@ -28,8 +28,8 @@ def reproduce(
     model: Annotated[str | None, typer.Option(help="For studies of language models: a folder, a name under "
                                                    "WHICHFLUENCE_MODELS, or a name on the Hugging Face hub.",
                                               metavar="NAME_OR_PATH")] = None,
-    reading: Annotated[str, typer.Option("--as", help="By whose conventions: `paper` (what its text says) or `authors` "
-                                                      "(what their code does).")] = "paper",
+    reading: Annotated[str, typer.Option("--as", help="Whose conventions to follow: `paper` (what its text says) or "
+                                                      "`authors` (what their code does).")] = "paper",
 ) -> None:
     """Recompute a table or figure of the paper (resumable)."""
     from engine.cli.progress import run_shown

@@ -26,8 +26,8 @@ class OwnModel:
     """A model and data of one's own, as options of `run`."""
 
     model: Annotated[str, typer.Option(help="An architecture of your own, FILE.py:FUNCTION or MODULE:FUNCTION, a "
-                                            "function of (shape, classes) or of nothing that returns a torch module; "
-                                            "or a model that `list` shows.", metavar="FILE.py:FUNCTION")] = ""
+                                            "function of (shape, classes), or of no arguments, that returns a torch "
+                                            "module; or a model that `list` shows.", metavar="FILE.py:FUNCTION")] = ""
     name: Annotated[str, typer.Option(help="The model's name on the pages (default: the file's name).")] = ""
     checkpoint: Checkpoint = None
     data: Annotated[Path | None, typer.Option(help="A folder of pictures, a zip of one, a table, an npz of arrays, or "
@@ -35,7 +35,7 @@ class OwnModel:
     reading: ReadingOptions = ReadingOptions()
     shape: Annotated[str, typer.Option(help="The shape of one input, such as 1,28,28 (default: channels, height and "
                                             "width of a picture, else flat).", metavar="C,H,W")] = ""
-    whole: Annotated[bool, typer.Option("--whole", help="Inputs are whole numbers, such as token ids.")] = False
+    whole: Annotated[bool, typer.Option("--whole", help="Inputs are integers, such as token ids.")] = False
     recipe: RecipeFile = None
     config: Annotated[Path | None, typer.Option(help="Options from a TOML file, by name; options given here take "
                                                      "precedence.", metavar="TOML")] = None
@@ -46,8 +46,9 @@ def run(
         help="Options of Streamlit, after `--`: `run -- --server.headless true`.", metavar="[-- OPTIONS]")] = None,
     port: Annotated[int, typer.Option(help="The dashboard is at http://localhost:PORT.", min=1, max=65_535)] = 8501,
     classroom: Annotated[str, typer.Option(
-        help="Let a class join the lessons from devices on the network, with a code: the address at which they reach "
-             "this machine, or `auto`. They answer questions and can do nothing else.", metavar="ADDRESS|auto")] = "",
+        help="Let a class join the lessons from devices on the network, with a code: the address of this machine on "
+             "that network, or `auto`. Devices can answer questions and do nothing "
+             "else.", metavar="ADDRESS|auto")] = "",
     own: OwnModel = OwnModel(),
 ) -> None:
     """Serve the workbench to this machine's browser until Ctrl-C."""

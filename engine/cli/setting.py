@@ -21,16 +21,16 @@ SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too
 
 DATA = typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional candidates; a JSON "
                          "that names dataset, sizes, model and seed; or a folder or zip of pictures, a table, or "
-                         "records as JSONL. `explain` takes several, the seeds of an average.", metavar="PATH")
+                         "records as JSONL. `explain` takes several, the seeds to average over.", metavar="PATH")
 Data = Annotated[Path, DATA]
 Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
 ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores written by `bring` or `influence` for this "
-                                                            "problem; repeat for several.", metavar="NPZ")]
+                                                            "problem; repeatable.", metavar="NPZ")]
 NewCandidates = Annotated[Path | None, typer.Option(
     help="Examples outside the training data to score instead of training examples: a folder or zip of "
          "pictures by class, a table, an npz with x and y, or records as JSONL, in the format of the training data.",
     metavar="PATH")]
-Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
+Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
 Memory = Annotated[float, typer.Option(help="Memory limit in GiB.", metavar="GIB")]
 L2 = Annotated[float | None, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖² (default: 1e-4, or the weight_decay "
                                                        "of --recipe; a recorded training has its own).")]

@@ -71,7 +71,7 @@ def read_training(path: Path, model: str) -> TrainingRecipe:
 
 def parse_source(text: str) -> Any:
     """The JSON that a page gives for --source. Raises `InvalidInput` for what is none."""
-    return parse_json(text, "--source", "copy it from the page, quotes included")
+    return parse_json(text, "--source", "copy it from the page, including the quotes")
 
 
 def _entry(number: int, entry: Any) -> tuple[str, Any]:

@@ -35,11 +35,12 @@ class AstraSettings(IterateSettings):
     """Settings of ASTRA."""
 
     iterations: Count = setting(
-        ITERATIONS, "Preconditioned steps, each on a fresh mini-batch.", "this program", GROWS, ge=1, le=100_000)
+        ITERATIONS, "Number of preconditioned steps, each on a fresh "
+                    "mini-batch.", "this program", GROWS, ge=1, le=100_000)
     batch_size: Count = setting(
-        BATCH_SIZE, "Training examples of a mini-batch.", "this program", GROWS, ge=1, le=1_000_000)
+        BATCH_SIZE, "Mini-batch size.", "this program", GROWS, ge=1, le=1_000_000)
     averaged: Count = setting(
-        AVERAGED, "How many of the last iterates are averaged; at most the number of iterations.", "this program",
+        AVERAGED, "Number of final iterates that are averaged; at most the number of iterations.", "this program",
         FREE, ge=1, le=100_000)
 
 

@@ -6,7 +6,7 @@ class.
 
 The Hessian of a network need not be positive definite: a column that meets a direction d with dᵀAd ≤ 0 stops at the
 iterate before it (Steihaug 1983) and counts as not converged. The Gauss–Newton matrix is positive semidefinite: with it
-in place of H (`cg_gauss_newton`) every column can converge. A network has no preconditioner: on the paper's CNN (256
+instead of H (`cg_gauss_newton`) every column can converge. A network has no preconditioner: on the paper's CNN (256
 CIFAR-10 images, damping 0.1 to 0.001) EK-FAC's inverse saved no iterations once the model was trained, and met
 negative curvature earlier, at worse iterates.
 """
@@ -41,7 +41,7 @@ class CgSettings(Settings):
     """Settings of conjugate gradients."""
 
     tolerance: Number = setting(
-        TOLERANCE, "Relative residual at which a column stops.", "this program", "more iterations where it is smaller",
+        TOLERANCE, "Relative residual at which a column stops.", "this program", "more iterations if it is smaller",
         gt=0, lt=1)
     iterations: Count = setting(
         ITERATIONS, "The largest number of products with the curvature of all examples.", "this program",

@@ -62,18 +62,19 @@ class LissaSettings(IterateSettings):
     """Settings of LiSSA."""
 
     iterations: Count = setting(
-        ITERATIONS, "Terms of the series, each on a fresh mini-batch.", "the paper", GROWS, ge=1, le=1_000_000)
+        ITERATIONS, "Number of terms of the series, each on a fresh "
+                    "mini-batch.", "the paper", GROWS, ge=1, le=1_000_000)
     batch_size: Count = setting(
-        BATCH_SIZE, "Training examples of a mini-batch.", "the paper", GROWS, ge=1, le=1_000_000)
+        BATCH_SIZE, "Mini-batch size.", "the paper", GROWS, ge=1, le=1_000_000)
     own_damping: Number = setting(
-        DAMPING, "The smallest δ; a larger damping of the specification takes precedence.", "the paper", FREE,
+        DAMPING, "The smallest δ; if the specification has a larger damping, that is used.", "the paper", FREE,
         gt=0, le=1e6)
     averaged: Count = setting(
-        AVERAGED, "How many of the last iterates are averaged; at most the number of iterations.", "the paper",
+        AVERAGED, "Number of final iterates that are averaged; at most the number of iterations.", "the paper",
         FREE, ge=1, le=1_000_000)
     scale: Literal["eigenvalue", "power"] = setting(
-        "eigenvalue", "What a step is divided by: δ plus the largest eigenvalue of any mini-batch; or, with a start "
-        "from zero and mini-batches with replacement, by five power steps, as in the code of the paper.", "this "
+        "eigenvalue", "Divisor of a step: δ plus the largest eigenvalue of any mini-batch; or, with a start from zero "
+        "and mini-batches with replacement, by five power steps, as in the code of the paper.", "this "
                                                                                                           "program",
         FREE)
 

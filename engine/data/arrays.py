@@ -117,8 +117,8 @@ def _colours(shape: tuple[int, ...]) -> int | None:
 def _flags(values: Any, n_train: int) -> np.ndarray:
     flags = np.asarray(values)
     if flags.shape != (n_train,) or flags.dtype.kind not in "biu" or not np.isin(flags, (0, 1)).all():
-        raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 where the "
-                           "label is known to be wrong; correct it, or leave it out.")
+        raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 if the label "
+                           "is known to be wrong; correct it, or leave it out.")
     return flags.astype(bool)
 
 

@@ -73,7 +73,7 @@ def trusted_rows(labels: np.ndarray, classes: int, per_class: int, seed: int) ->
     if counts.min() < per_class:
         scarce = int(counts.argmin())
         raise InvalidInput(f"Class {scarce} has {counts[scarce]:,} verified examples, fewer than the {per_class:,} of "
-                           "every class that the trusted set takes; ask for fewer, or give more of that class.")
+                           "every class that the trusted set takes; use fewer, or give more of that class.")
     order = np.random.default_rng([seed, 2]).permutation(len(labels))
     rank = np.empty(len(labels), dtype=np.int64)  # how many of its class come before it
     for label in range(classes):

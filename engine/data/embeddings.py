@@ -53,7 +53,7 @@ class Embeddings:
         return pd.DataFrame({COLUMN: list(self.rows[[row_of[name] for name in examples]])})
 
     def of_pictures(self, dataset: Dataset) -> Dataset:
-        """The dataset with embeddings, standardised, in place of pixels; without names they go by sorted paths.
+        """The dataset with embeddings, standardised, instead of pixels; without names they go by sorted paths.
         Raises as `frame` and `features` do."""
         files = (*dataset.files, *dataset.test_files)
         order = np.argsort(np.argsort(np.array(files)))
@@ -66,7 +66,7 @@ class Embeddings:
 
     def sentence(self, instead: str, order: str) -> str:
         """What the model reads. instead: what it does not read; order: of the rows, where they have no names."""
-        return (f"The model reads your embeddings, {self.rows.shape[1]:,} numbers each, standardised, in place of the "
+        return (f"The model reads your embeddings, {self.rows.shape[1]:,} numbers each, standardised, instead of the "
                 f"{instead}; they belong to the examples by {'name' if self.names else order}.")
 
 
@@ -111,8 +111,8 @@ def _of_npz(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     with open_zip(path, "npz file of embeddings", MAX_BYTES) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         if not {ROWS} <= members.keys() <= {ROWS, NAMES}:
-            raise InvalidInput(f"The npz holds {', '.join(f'`{name[:40]}`' for name in sorted(members)[:6])}; it needs "
-                               f"`{ROWS}`, and may hold `{NAMES}` beside them.")
+            raise InvalidInput(f"The npz contains {', '.join(f'`{name[:40]}`' for name in sorted(members)[:6])}; it "
+                               f"needs `{ROWS}`, and may hold `{NAMES}` beside them.")
         if 8 * entries_of(archive, members[ROWS]) >= MAX_BYTES:
             raise InvalidInput(f"The embeddings take more than {megabytes(MAX_BYTES)} in memory; give fewer.")
         if NAMES in members:

@@ -56,7 +56,7 @@ def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | 
     huge numbers, and where nothing is left.
     """
     if not len(frame.columns):
-        raise InvalidInput("The table has no features; give columns of numbers or texts beside the label.")
+        raise InvalidInput("The table has no features; give columns of numbers or texts in addition to the label.")
     frame, written = _numbers_as_written(frame)
     kinds = _kinds(frame) if kinds is None else kinds
     of = {kind: [column for column, own in kinds.items() if own == kind] for kind in dict.fromkeys(kinds.values())}

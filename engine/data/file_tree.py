@@ -86,7 +86,7 @@ def of_folder(root: Path, most: int) -> Tree:
             raise InvalidInput(f"There are two files `{name[:80]}`, whose names differ only in their Unicode form; "
                                "rename one.")
         if len(files) > most:
-            raise InvalidInput(f"The folder holds more than {most:,} files; give one with fewer.")
+            raise InvalidInput(f"The folder contains more than {most:,} files; give one with fewer.")
     return Tree(dict(sorted(files.items())), None, tuple(empty), tuple(links))
 
 

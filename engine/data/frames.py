@@ -52,7 +52,7 @@ def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int 
     frame.columns = frame.columns.map(str)
     if not frame.columns.is_unique:
         twice = str(frame.columns[frame.columns.duplicated()][0])
-        raise InvalidInput(f"The {noun} has two columns `{twice[:60]}`; give each a name of its own.")
+        raise InvalidInput(f"The {noun} has two columns `{twice[:60]}`; give each its own name.")
     return ReadTable(_indexed(frame), read.said)
 
 
@@ -130,7 +130,7 @@ def _check_heading(text: bytes) -> None:
                            "between its cells.")
     named = [name for name in first if name]
     if twice := next((name for name in named if named.count(name) > 1), None):
-        raise InvalidInput(f"The table has two columns `{twice[:60]}`; give each a name of its own.")
+        raise InvalidInput(f"The table has two columns `{twice[:60]}`; give each its own name.")
 
 
 def _named(frame: pd.DataFrame) -> pd.DataFrame:

@@ -161,10 +161,10 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
         raise InvalidInput(f"The folder has more than {options.max_images:,} images; give fewer, or raise the limit.")
     if not pictures:
         if tables:
-            raise InvalidInput(f"The folder holds no pictures, but `{tables[0]}`; give that file itself, in which a "
+            raise InvalidInput(f"The folder contains no pictures, but `{tables[0]}`; give that file itself, in which a "
                                "column `split` says train or test, or put the images of each class into a folder.")
-        raise InvalidInput("There are no pictures in the folder; put the images of each class into a folder of its "
-                           f"own ({', '.join(EXTENSIONS)}).")
+        raise InvalidInput("There are no pictures in the folder; put the images of each class into a separate folder "
+                           f"({', '.join(EXTENSIONS)}).")
     start = common([*pictures, *tables])
     inner = Tree({file[len(start):]: tree.members[file] for file in (*pictures, *tables)}, tree.archive)
     own = [file[len(start):] for file in pictures]
@@ -173,8 +173,8 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
     listed = by_files(inner, [file[len(start):] for file in tables], own, beside)
     layout = listed or by_folder
     if not layout.rows:
-        raise InvalidInput("There are no class folders in the folder; put the images of each class into a folder of "
-                           "its own, or add a table `labels.csv` with the columns file and label.")
+        raise InvalidInput("There are no class folders in the folder; put the images of each class into a separate "
+                           "folder, or add a table `labels.csv` with the columns file and label.")
     used = {*pictures, *(start + file for file in layout.tables), start + WRONG_LABELS}
     others = [(file.removeprefix(start), "not a supported picture format") for file in seen if file not in used]
     links = [(link, "a link to data already read, or to a parent folder") for link in tree.links]

@@ -170,7 +170,7 @@ def _coco(data: Mapping, name: str, folder: str, known: _Known) -> tuple[list[Ro
     if missing := [key for key in COCO if not data.get(key)]:
         raise NotAnnotations(f"`{name}` names no pictures: its {' and '.join(f'`{key}`' for key in missing)} "
                            f"{'is' if len(missing) == 1 else 'are'} empty; export the annotations again, or put the "
-                           "images of each class into a folder of its own.")
+                           "images of each class into a separate folder.")
     try:
         titles = {one["id"]: str(one["name"]) for one in data["categories"]}
         labels = defaultdict[object, set[str]](set)

@@ -48,8 +48,8 @@ class FolderLayout:
         if not known:
             raise InvalidInput(f"There are pictures in {_listed(counts)} but none in `train`; add those to search.")
         if len(known) < 2:
-            raise InvalidInput(f"There is only one class, `{self.classes[0]}`; give at least two classes, each with a "
-                               "folder of its own, or a table of files and labels.")
+            raise InvalidInput(f"There is only one class, `{self.classes[0]}`; give at least two classes, each with "
+                               "its own folder, or a table of files and labels.")
         rows = tuple(row for row in self.rows if row.label in known)
         gone = [(row.file, f"its class `{row.label}` is not in `train`") for row in self.rows if row.label not in known]
         said = list(self.said)

@@ -24,7 +24,7 @@ def packed(folder: Path, max_bytes: int = MAX_BYTES) -> io.BytesIO:
     names = [name for name in tree.members if is_wanted(name)]
     if not names:
         raise InvalidInput(f"There are no pictures in the folder `{folder}`; put the images of each class into a "
-                           "folder of its own below it.")
+                           "separate folder below it.")
     buffer, total = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in names:

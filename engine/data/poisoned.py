@@ -72,7 +72,7 @@ def rows(eligible: np.ndarray, count: int, seed: int, stream: int = 1) -> np.nda
     """So many of the eligible (n,) bool, drawn. Raises `InvalidInput` where there are fewer."""
     among = np.flatnonzero(eligible)
     if count > len(among):
-        raise InvalidInput(f"{count:,} poisons are more than the {len(among):,} pictures that can carry them; ask for "
+        raise InvalidInput(f"{count:,} poisons are more than the {len(among):,} pictures that can carry them; use "
                            "fewer.")
     return np.random.default_rng([seed, stream]).permutation(among)[:count]
 

@@ -140,7 +140,7 @@ def _text(value: Any) -> Any:
         if all({"role", "content"} <= one.keys() for one in value):
             return "\n\n".join(_text(one["content"]) for one in value)
     if not isinstance(value, str):
-        raise InvalidInput(f"a message is {noun(value)}, not a text; pictures and calls of tools are not read, leave "
+        raise InvalidInput(f"a message is {noun(value)}, not a text; pictures and tool calls are not supported; leave "
                            "them out, and write numbers as texts.")
     return value
 
@@ -157,8 +157,8 @@ def _turns(talk: Sequence[Any]) -> list[Exchange]:
         if speaker is None:
             raise InvalidInput(f"a message has the role `{role[:30]}`; use user, assistant or system.")
         if unread := next((key for key in UNREAD if one.get(key)), None):
-            raise InvalidInput(f"a message has `{unread}`, which is not read; write it into the text of the message, "
-                               "or leave it out.")
+            raise InvalidInput(f"a message has `{unread}`, which is not supported; write it into the text of the "
+                               "message, or leave it out.")
         words = _text(one.get("content", one.get("value", one.get("text"))))
         trained = one.get("weight") != 0 and one.get("train") is not False  # no loss is taken of other answers
         if speaker == "Assistant" and said and trained:

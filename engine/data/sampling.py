@@ -124,7 +124,7 @@ def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:
     if isinstance(wanted, bool) or not isinstance(wanted, Integral) or wanted < 1:
         raise InvalidInput(f"`{name}` is {wanted!r}; give a whole number from 1 to {available:,}.")
     if wanted > available:
-        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; ask for fewer.")
+        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; use fewer.")
     return int(wanted)
 
 

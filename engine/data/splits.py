@@ -82,7 +82,7 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
     train = np.setdiff1d(np.arange(len(files)), test)
     if gone := sorted(set(range(dataset.n_classes)) - set(labels[train].tolist())):
         raise InvalidInput(f"Every example of the class `{dataset.class_names[gone[0]]}` is in the list of verified "
-                           "ones; leave some to search.")
+                           "ones; leave some of them to search.")
     return _arranged(dataset, train, test, labels=labels, test_from_train=False, test_origin=(
         LISTED if dataset.test_from_train else f"{dataset.test_origin or 'test split'} and {LISTED}"))
 

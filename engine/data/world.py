@@ -41,8 +41,8 @@ def _load(count: int, seed: int, hardest: int | None, long: bool, concluded: boo
     held = {topic: [key for key in topic.keys(facts) if hardest is None or topic.level + key[-2] <= hardest]
             for topic in TOPICS}
     if (total := sum(map(len, held.values()))) < count:
-        raise InvalidInput(f"{count:,} questions are requested, and the embedded world holds {total:,}"
-                           f"{'' if hardest is None else f' up to level {hardest}'}; ask for fewer.")
+        raise InvalidInput(f"{count:,} questions are requested, and the embedded world holds "
+                           f"{total:,}{'' if hardest is None else f' up to level {hardest}'}; use fewer.")
     turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
     pairs = (pair for turn in turns for pair in turn if pair is not None)
     write = partial(world_long.lengthened, concluded=concluded) if long else Topic.question

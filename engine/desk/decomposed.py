@@ -29,7 +29,7 @@ def decomposed(problem: Problem, scoring: Scoring, query: int, row: int) -> Deco
     form = _response(problem, scoring)
     if form is None:
         raise InvalidInput(f"“{scoring.title}” does not factorise into behavior signal, kernel and training signal "
-                           "here; choose a step on one more occurrence of the example.")
+                           "here; choose a step on an added occurrence of the example.")
     eta, response = form
     return decompose(problem, query, row, scoring.readout, eta=eta, response=response)
 

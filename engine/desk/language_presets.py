@@ -64,7 +64,7 @@ PRESETS = (
            retrained({"kind": "remove"}, {"kind": "remove", "normalization": "n"}, controlled.upweighting(0.01)),
            (0, 2)),
     Preset("vary-t", "Vary T", "The training process: one step, several steps, the checkpoints of the fine-tuning, or "
-                               "fine-tuning again without the text. P changes too where a process requires a different "
+                               "fine-tuning again without the text. P also changes if a process requires a different "
                                "intervention. This takes minutes, with few candidates.",
            (*steps("response_loss"), _several_steps(), trajectory(), *retrained({"kind": "remove"})), (0, 3)),
     Preset("table-1", "Named methods", "The estimators of the paper's Table 1 that run in seconds on a language "

@@ -47,7 +47,7 @@ def weights_sentence(name: str, recipe: TrainingRecipe | None = None) -> str:
     if not recordings.is_recording(name):
         return ("They are assumed to be trained by the recipe given at start-up; trajectories are not available."
                 if recipe else
-                "How they were trained is unknown, so trajectories and retraining are not available.")
+                "It is unknown how they were trained, so trajectories and retraining are not available.")
     return recordings.facts(name).sentence
 
 

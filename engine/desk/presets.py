@@ -112,7 +112,7 @@ def _softmax() -> tuple[Preset, ...]:
         Preset("vary-p", "Vary P", "The intervention: removal, small and large upweighting, relabelling; all "
                                    "re-optimised.", _interventions({"kind": "reoptimize"}), (0, 4)),
         Preset("vary-t", "Vary T", "The training process: one step, several steps, a trajectory, the local response, "
-                                   "a new optimum. P changes too where a process requires a different intervention.",
+                                   "a new optimum. P also changes if a process requires a different intervention.",
                _processes(controlled.response_scoring("query_loss", controlled.DAMPING),
                           controlled.response_scoring("query_loss", 0.0), SOLVED), (0, 4)),
         Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
@@ -139,11 +139,11 @@ def _networks() -> tuple[Preset, ...]:
                                    "of the change is common to all examples.",
                _interventions({"kind": "local_search", "iterations": controlled.ITERATIONS}), (0, 4)),
         Preset("vary-t", "Vary T", "The training process: one step, several steps, a trajectory, the local response, "
-                                   "a local search. P changes too where a process requires a different intervention.",
+                                   "a local search. P also changes if a process requires a different intervention.",
                _processes(controlled.response(), NETWORK_SEARCHED), (0, 3)),
         Preset("training", "Through the training", "The whole training run repeated without the example, and the "
-               "derivative of that run with respect to the example's weight, which agree where training is smooth; "
-               "and two approximations from the end of training: the inverse Hessian and one step. Retraining takes "
+               "derivative of that run with respect to the example's weight, which agree if training is smooth; and "
+               "two approximations from the end of training: the inverse Hessian and one step. Retraining takes "
                "minutes, with few candidates.",
                (Scoring.of("query_loss", {"kind": "remove", "normalization": "n"}, {"kind": "retrain"}),
                 Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}), controlled.response(),

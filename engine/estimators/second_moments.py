@@ -3,7 +3,7 @@ r"""Gradients divided by the root of their second moment, as Adam and Adafactor 
     one_step, add_occurrence   −η ⟨∇B(q), ∇ℓ(z_k)/(√V + ε)⟩,   V = (1/n) Σ_i (∇ℓ(z_i; θ_D))², entry by entry
 
 With Adafactor (Shazeer and Stern 2018) the V of a weight (rows, columns) is the outer product of its row and column
-sums over its whole sum. V may be what Adam kept of the training in place of the examples' at θ_D. Unlike LESS, no first
+sums over its whole sum. V may be what Adam kept of the training instead of the examples' at θ_D. Unlike LESS, no first
 moment enters, and the update is linear in the example's gradient.
 """
 
@@ -66,7 +66,7 @@ def _of_network(problem: ModuleProblem, options: Options, moments: Source) -> Te
 def _of_training(problem: ModuleProblem) -> Tensor:
     point = problem.checkpoints[-1] if problem.checkpoints else None
     if point is None or point.second is None or not point.steps:
-        raise InvalidInput("This model's training did not keep Adam's second moment; train it by Adam or AdamW "
+        raise InvalidInput("This model's training did not keep Adam's second moment; train it with Adam or AdamW "
                            "(`optimizer` of its recipe), with `checkpoints`, or use `moments=examples`.")
     return point.second.to(problem.theta) / (1 - BETAS[1] ** point.steps)
 

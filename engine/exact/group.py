@@ -59,7 +59,7 @@ def check(problem: Problem, intervention: Intervention, process: Process, groups
         if int(rows.min()) < 0 or int(rows.max()) >= problem.n:
             raise InvalidInput(f"A group names an example that is not one of the {problem.n:,} training examples.")
         if len(rows) >= problem.n:
-            raise InvalidInput(f"The group holds all {problem.n:,} training examples; leave some out of it.")
+            raise InvalidInput(f"The group contains all {problem.n:,} training examples; leave some out of it.")
 
 
 def altered(problem: Problem, intervention: Intervention, groups: Groups) -> Altered:

@@ -257,9 +257,9 @@ TABLE_5_2 = Experiment(
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: quality of the fine-tuned models", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
-    "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
-    "letter has the largest logit of all choices after the record's own explanation. The preset `gpu` has the backdoor "
-    "alone.", models=catalogue.ALL_MODELS,
+    "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's if its "
+    "letter has the largest logit of all choices after the record's own explanation. The preset `gpu` has the "
+    "backdoor alone.", models=catalogue.ALL_MODELS,
     too_small=learned_attack)
 TABLE_A14 = Experiment(
     "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,

@@ -168,4 +168,4 @@ STUDY = study("label_methods", plan, run_chunk, finish, weight)
 LABEL_METHODS = Experiment(
     "label-methods", "Methods that find wrong labels: human labels, planted noise, tables", STUDY.name, PRESETS,
     lambda tables: tables["measures"].reset_index(drop=True), ("set", "method", "behavior", "metric"),
-    note="A check of our own, not of the paper. cleanlab runs on the same features.")
+    note="A check of our own, not in the paper. cleanlab runs on the same features.")

@@ -121,4 +121,4 @@ STUDY = study("label_trials", plan, run_chunk, finish, weight)
 LABEL_TRIALS = Experiment(
     "label-trials", "What the trial, verified rows and right labels add to the search for wrong labels", STUDY.name,
     PRESETS, lambda tables: tables["measures"].reset_index(drop=True), ("set", "method", "metric"),
-    note="A check of our own, not of the paper. cleanlab runs on the same features.")
+    note="A check of our own, not in the paper. cleanlab runs on the same features.")

@@ -48,11 +48,11 @@ def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits:
 
 OF_CIFAR = HALVES.model_copy(update={"candidates": 50, "models": 40, "queries": 3})
 PRESETS = {
-    "small": StudyPreset("small", "A network of two layers: 60 digits, 20 candidates, 6 queries, 10 subsets: a check "
-                         "that it runs, not evidence", 2, _settings(DIGITS, SMALL, 1.0)),
+    "small": StudyPreset("small", "A two-layer network: 60 digits, 20 candidates, 6 queries, 10 subsets: a check that "
+                         "it runs, not evidence", 2, _settings(DIGITS, SMALL, 1.0)),
     "mlp-fashion": StudyPreset(
-        "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 300 training examples, 100 candidates, "
-        "30 queries, 100 subsets of half of the candidates", 4, _settings(FASHION, HALVES, 0.5)),
+        "mlp-fashion", "A two-layer network: Fashion-MNIST at 7 × 7 pixels, 300 training examples, 100 candidates, 30 "
+        "queries, 100 subsets of half of the candidates", 4, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
         "cnn-cifar", "A convolutional network: CIFAR-10 at 8 × 8 pixels, 200 training examples, 50 candidates, 15 "
         "queries, 40 subsets of half of the candidates", 3, _settings(CIFAR, OF_CIFAR, 2.0)),
@@ -127,7 +127,7 @@ STUDY = study("leaderboards", plan, run_chunk, finish, weight)
 LEADERBOARD = Experiment(
     "leaderboard", "Leaderboard: every method under its own question, the others, LDS, tail patch, removal, time and "
     "memory", STUDY.name, PRESETS, lambda tables: tables["board"], tuple(KEYS), None,
-    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds (over queries where there is one "
+    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds (over queries if there is one "
     "seed). `agreement` is Kendall's τ with the exact answer of the question in `against`; `own` marks the question "
     "that a method answers. Rows of `another_seed` hold the values of the exact answer with another training seed. "
     "CPU seconds and memory are those of one thread of the machine named here, with nothing shared between methods.")

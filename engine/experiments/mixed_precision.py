@@ -69,8 +69,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
     notes = result.manifest.get(KEY, [])
     if precision == MIXED and not any(said.startswith("bfloat16") for said in notes):
-        raise InvalidInput("This device trains in float32 even where mixed precision is requested, so there is "
-                           "nothing to compare; run it on a GPU or on a processor that is faster in bfloat16.")
+        raise InvalidInput("This device trains in float32 even if mixed precision is requested, so there is nothing "
+                           "to compare; run it on a GPU or on a processor that is faster in bfloat16.")
     scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     suspicions = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
     auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in suspicions.items()}
@@ -123,5 +123,5 @@ STUDY = study("mixed_precision", plan, run_chunk, finish, weight)
 MIXED_PRECISION = Experiment(
     "mixed-precision", "Mixed precision: rankings after training in bfloat16 and in float32", STUDY.name, PRESETS,
     lambda tables: tables["agreement"].reset_index(drop=True), ("method", "behavior", "comparison", "metric"),
-    note="A check of our own, not of the paper: where “mixed against full” is above “full, another seed”, training in "
-         "bfloat16 moves a ranking less than another seed does.")
+    note="A check of our own, not in the paper: if “mixed against full” is above “full, another seed”, training in "
+         "bfloat16 changes a ranking less than another seed does.")

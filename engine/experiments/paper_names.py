@@ -32,7 +32,7 @@ REPOSITORY = "plumprc/Influence_Estimation at c201215"
 class Meaning:
     """One reading of a name. formula: of a score, up to its sign and a factor of the query. behavior, intervention,
     process: the B, P and T that it implies, in words. source: where it stands. method, reads, fields: the named method,
-    the behavior in place of its own and the fields of its process that compute it here; method empty where none does.
+    the behavior instead of its own and the fields of its process that compute it here; method empty where none does.
     """
 
     formula: str
@@ -90,7 +90,7 @@ _TRAK = Meaning("φ_B(q)ᵀ (ΦᵀΦ)⁻¹ φ(z_k) (1 − p_k), φ random projec
                 "removal of z_k", "retraining, as a logistic regression on φ", "Park et al. 2023", "trak")
 
 NAMES: Registry[PaperName] = Registry("name of the paper", {
-    "gradsim": PaperName("GradSim", "One meaning; what differs is which parameters' gradients are taken.", {
+    "gradsim": PaperName("GradSim", "One meaning; the difference is which parameters' gradients are taken.", {
         LITERATURE: _STEP,
         TEXT: Meaning("⟨∇B(q), ∇ℓ(z_k)⟩", QUERY, ONE_MORE, FINAL, "Equation 6; Appendix A-2", "gradsim"),
         CODE: Meaning("⟨mean ∇B, ∇ℓ(z_k)⟩, unsketched", RESPONSE, ONE_MORE,
@@ -138,8 +138,8 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
                       ONE_MORE, "one step of the last layer, of length one", f"{REPOSITORY}: NoisyLabel_exp",
                       "ntk_loss_gradients")},
         NETWORK),
-    "answer-logit": PaperName("Answer logit", "The code's number is a log-probability: what raises any other word "
-                                              "lowers it, which a raw logit does not see.", {
+    "answer-logit": PaperName("Answer logit", "The code's number is a log-probability: whatever raises any other word "
+                                              "lowers it, which a raw logit does not reflect.", {
         LITERATURE: Meaning("f_y", "the raw logit of the stated answer", ONE_MORE, FINAL, "the usual word", "gradsim",
                             "answer_logit"),
         TEXT: Meaning("“measures the specified answer token”", "the raw logit, or its probability", ONE_MORE, FINAL,

@@ -185,4 +185,4 @@ STUDY = study("poison", plan, run_chunk, finish, weight)
 POISON = Experiment(
     "poison", "Poisons from one bad prediction: which ranking finds them, and training without them", STUDY.name,
     PRESETS, lambda tables: tables["measures"].reset_index(drop=True), ("attack", "what", "among", "queries", "metric"),
-    note="A check of our own, not of the paper. The success of the attack stands in rows of its own, seed by seed.")
+    note="A check of our own, not in the paper. The success of the attack is listed in separate rows, seed by seed.")

@@ -150,4 +150,4 @@ STUDY = study("poison_records", plan, run_chunk, finish, weight)
 POISON_RECORDS = Experiment(
     "poison-records", "Planted records from one wrong response: which ranking finds them, and training without them",
     STUDY.name, PRESETS, lambda tables: tables["measures"].reset_index(drop=True), ("what", "queries", "metric"),
-    note="A check of our own, not of the paper, on the records that the Poison page offers.")
+    note="A check of our own, not in the paper, on the records that the Poison page offers.")

@@ -57,7 +57,7 @@ PRESETS = {
         "softmax-300", "Softmax regression: digits, 300 training examples, all of them candidates, 100 queries, 100 "
         "subsets of half of them", 3, _settings([SOFTMAX], HALVES)),
     "mlp-300": StudyPreset(
-        "mlp-300", "A network of two layers: digits, 300 training examples, all of them candidates, 100 queries, 100 "
+        "mlp-300", "A two-layer network: digits, 300 training examples, all of them candidates, 100 queries, 100 "
         "subsets of half of them, under three protocols", 3, _settings(
             [NETWORK], HALVES, benchmarks=["lds"], methods=READERS, protocols=list(PROTOCOLS))),
     "records-200": StudyPreset(
@@ -149,5 +149,4 @@ SCORECARD = Experiment(
     _view, tuple(KEYS), None,
     "Not in the paper. Means over queries or repetitions of a card, then over cards of other samples and trainings, ± "
     "over cards. `other seed` holds scores of one training against models of another; `another_seed` is the score of "
-    "the exact answer of another training seed. Random weights: nearer to zero is better; elsewhere "
-    "larger is.")
+    "the exact answer of another training seed. Random weights: nearer to zero is better; otherwise larger is better.")

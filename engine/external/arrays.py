@@ -23,7 +23,7 @@ KRONFLUENCE = "all_modules"
 PREFERRED = ("scores", KRONFLUENCE)
 """What the array is called in our own files, and in kronfluence's."""
 NUMBERS = "biuf"
-NEVER = "The file holds Python objects, which are never unpickled; save the scores as numbers."
+NEVER = "The file contains Python objects, which are never unpickled; save the scores as numbers."
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def read_safetensors(content: bytes, wanted: Wanted) -> Table:
     name = _pick({name: header for name, header in declared.items() if header.numeric}, wanted.key)
     _check(declared[name])
     if any(not header.numeric for header in declared.values()):
-        raise InvalidInput("The file holds arrays of a type that is not read; save the scores alone, as float32.")
+        raise InvalidInput("The file contains arrays of an unsupported type; save the scores alone, as float32.")
     return Table(load(content)[name].to(torch.float64).numpy(), name)
 
 
@@ -79,7 +79,7 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
     if isinstance(saved, list | tuple) and saved and all(
             isinstance(one, torch.Tensor) and one.shape == saved[0].shape for one in saved):
         if any(not one.is_floating_point() for one in saved):
-            raise InvalidInput("The file holds several tensors, one of whole numbers, as the indices of the most "
+            raise InvalidInput("The file contains several tensors, one of whole numbers, as the indices of the most "
                                "influential examples; save the scores of all examples alone.")
         saved = torch.stack(list(saved))  # one a checkpoint
     named = saved if isinstance(saved, Mapping) else {wanted.key: saved}
@@ -151,9 +151,9 @@ def _pick(arrays: Mapping[str, HeaderArray], key: str) -> str:
     if preferred or len(tables) == 1:
         return (preferred or tables)[0]
     if not tables:
-        raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
-    raise InvalidInput(f"The file holds several tables, {_listed(tables)}; give the name of the one that holds "
-                       "the scores.")
+        raise InvalidInput("The file contains no table of numbers; save the scores as (queries, candidates).")
+    raise InvalidInput(f"The file contains several tables, {_listed(tables)}; give the name of the one that holds the "
+                       "scores.")
 
 
 def _listed(names: Mapping[str, HeaderArray] | list[str], most: int = 20) -> str:

@@ -52,7 +52,7 @@ def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "",
 
 
 def _two_axes(table: Table, known: Numbering | None) -> Table:
-    """The table with its queries and training examples as its two axes; tables of several checkpoints are added up.
+    """The table with its queries and training examples as its two axes; tables of several checkpoints are summed.
     Raises `InvalidInput` for a shape of which that cannot be told."""
     shape = table.values.shape
     if table.values.ndim == 1 and table.values.size:
@@ -61,7 +61,7 @@ def _two_axes(table: Table, known: Numbering | None) -> Table:
         fitting = [axis for axis in range(3) if known.fits(*(shape[other] for other in range(3) if other != axis))]
         if len(fitting) == 1:
             said = (f"The array is {' × '.join(f'{length:,}' for length in shape)}: its {shape[fitting[0]]:,} tables, "
-                    "as of checkpoints, are added up.")
+                    "as of checkpoints, are summed.")
             return replace(table, values=table.values.sum(fitting[0]), remark=" ".join(filter(None, (table.remark,
                                                                                                      said))))
     if table.values.ndim != 2 or table.values.size == 0:

@@ -121,7 +121,7 @@ def _check_rows(content: bytes) -> int:
         odd = 0
     if odd is not None:
         raise InvalidInput(f"Row {odd + 1:,} of the file has {widths[odd]:,} cells and others have {cells:,}; give "
-                           "every row as many.")
+                           "every row the same number.")
     return len(widths)
 
 
@@ -140,7 +140,7 @@ def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
     if (long := _long_columns(frame.columns)) is not None:
         return _pivoted(frame, known, *long)
     if not len(frame.columns):
-        raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
+        raise InvalidInput("The file contains no table of numbers; save the scores as (queries, candidates).")
     frame = _by_row(frame)
     _check_columns(frame)
     by_row = not isinstance(frame.index, pd.RangeIndex)
@@ -202,7 +202,7 @@ def _pivoted(frame: pd.DataFrame, known: Numbering | None, query: Hashable, cand
     budgets.check_values(len(queries) * len(candidates))
     at = by_query * len(candidates) + by_candidate
     if len(np.unique(at)) < len(at):
-        raise InvalidInput("The list has a score for the same query and candidate twice; keep one of them.")
+        raise InvalidInput("The list has two scores for the same query and candidate; keep one of them.")
     if len(at) < len(queries) * len(candidates):
         raise InvalidInput("The list has no score for some pairs of query and candidate; give every pair once.")
     _check_columns(frame[[score]])

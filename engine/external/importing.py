@@ -40,8 +40,7 @@ def matched(problem: Problem, table: Table, axes: str, order: str = LISTED, fact
     values = arranged(problem, table, axes, order)
     left_out = unusable_queries(values)
     if len(left_out) == len(values) or not np.isfinite(np.delete(values, left_out, 0)).all(0).any():
-        raise InvalidInput("Every training example has a score that is not finite; correct the scores before importing "
-                           "them.")
+        raise InvalidInput("No training example has finite scores; correct the scores before importing them.")
     return ExternalScores(values, problem.candidates.cpu().numpy(), data_of(problem), {
         **(facts or {}), "array": table.name, "axes": axes, "order": order, "shape": list(table.values.shape),
         "queries_left_out": left_out.tolist(), "note": unusable_sentence(left_out.tolist())})

@@ -154,8 +154,8 @@ def instead(reference: Scoring | None, trouble: str = "") -> str:
         return ""
     because = f" ({trouble.rstrip('.')})" if trouble else ""
     if reference is None:
-        return (f"No method computes the claimed question on this model{because}, so there is no reference: the "
-                "scores are shown unchanged.")
+        return (f"No method computes the claimed question on this model{because}, so there is no reference; the scores "
+                "are shown unchanged.")
     return (f"The exact answer to the claimed question is not computed on this model{because}; {reference.route.title} "
             "of the same question is used instead.")
 
@@ -224,8 +224,8 @@ def _axes_reason(problem: Problem, table: Table, interpretations: list[Interpret
     if len({one.axes for one in interpretations}) > 1:
         said = (f"{shape}, which fits both orientations; {AXES[best.axes]} agrees better with the reference."
                 if clear else
-                f"{shape}, which fits both orientations, and the reference does not determine it; state what the rows "
-                "are.")
+                f"{shape}, which fits both orientations, and the reference does not determine it; state whether the "
+                "rows are queries or training examples.")
     if len({one.order for one in interpretations if one.axes == best.axes}) > 1:
         said += (f" It does not name the training examples: {ORDERS[best.order]} they agree better with the reference."
                  if clear else f" It does not name the training examples, which may be {ORDERS[LISTED]} or "
@@ -248,5 +248,5 @@ def _sign_reason(best: Interpretation, clear: bool, against: Reference | None) -
                 f"{tau}; with the other sign by its negative. {of_it}")
     return (f"The reference does not determine the sign ({tau}, below {LEAST:g}, within its 95% interval of 0, or no "
             "more than for another reading). Either the scores differ much from it, or rows and columns are not "
-            "matched: check that queries and training examples are those of this problem, in its order, before you "
-            f"set the sign. {of_it}")
+            "matched: before you set the sign, check that queries and training examples are those of this problem, in "
+            f"its order. {of_it}")

@@ -96,8 +96,8 @@ def _layers(module: nn.Module, names: tuple[str, ...]) -> tuple[str, ...]:
     whole = [f"{layer}.{name}" for layer in layers for name, _ in module.get_submodule(layer).named_parameters(
         recurse=False)]
     if set(whole) != set(names):
-        raise InvalidInput("The scripts take whole layers, and the selected parameters are parts of one; select "
-                           "`all`, `last_layer` or `last_block`.")
+        raise InvalidInput("The scripts support only whole layers, and the selected parameters are part of one; "
+                           "select `all`, `last_layer` or `last_block`.")
     return layers
 
 

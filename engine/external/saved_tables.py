@@ -67,8 +67,7 @@ def has(digest: str) -> bool:
 def require(digest: str) -> None:
     """Raises `MissingData` where the table is not on this machine, `InvalidInput` for text that is no digest."""
     if not _shelf().has(digest):
-        raise MissingData(f"The table of scores {digest[:12]} is not on this machine; import the file that it came "
-                          "from again.")
+        raise MissingData(f"The table of scores {digest[:12]} is not on this machine; import its file again.")
 
 
 def load(digest: str) -> tuple[Table, SavedTable]:

@@ -106,10 +106,10 @@ SCORE_RECIPES: Registry[ScoreRecipe] = Registry("recipe", (
                 "One checkpoint, the factual model: the first-order term of one step."),
     ScoreRecipe("trak", "TRAK", "traker", "https://trak.csail.mit.edu", "TRAK of one model",
                 Scoring.of("soft_margin", {"kind": "remove"}, {"kind": "retrain"}),
-                "One model, 512 projections: with few training examples it agrees little with retraining."),
+                "One model, 512 projections: with few training examples its agreement with retraining is low."),
     ScoreRecipe("kronfluence", "kronfluence", "kronfluence", "https://github.com/pomonam/kronfluence", "EK-FAC",
                 INFLUENCE,
-                "Takes linear and convolutional layers; the Fisher matrix replaces the Hessian."),
+                "Supports linear and convolutional layers; the Fisher matrix replaces the Hessian."),
     ScoreRecipe("dattri", "dattri", "dattri", "https://github.com/TRAIS-Lab/dattri",
                 "influence functions by conjugate gradients", INFLUENCE,
                 "For a network, select the last layer: its full Hessian is not positive definite, so conjugate "

@@ -54,7 +54,7 @@ def visited(process: Trajectory, rates: Sequence[float], recipe: TrainingRecipe 
     """
     if len(rates) < process.checkpoints and not process.fractions:
         raise InvalidInput(f"The process needs {process.checkpoints} checkpoints, but the problem has {len(rates)}; "
-                           "train with more `checkpoints` in the recipe, or ask for fewer.")
+                           "train with more `checkpoints` in the recipe, or use fewer.")
     chosen, weights = list(range(len(rates)))[-process.checkpoints:], list(rates)
     if process.fractions or process.weights == "step":
         if recipe is None:
@@ -73,5 +73,5 @@ def _stored(process: Trajectory, ends: Sequence[int], total: int) -> list[int]:
     wanted = steps_at(process.fractions, total)
     if missing := [step for step in wanted if step not in ends]:
         raise InvalidInput(f"The training stored no checkpoint after step {missing[0]:,} of {total:,}; train with "
-                           f"`checkpoints_at` {process.fractions} in the recipe, or ask for other fractions.")
+                           f"`checkpoints_at` {process.fractions} in the recipe, or use other fractions.")
     return [ends.index(step) for step in wanted]

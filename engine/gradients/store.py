@@ -78,8 +78,8 @@ class NetworkGradients:
     def _moments(self) -> tuple[Tensor, Tensor, int]:
         point = self.point
         if point is None or point.first is None or point.second is None:
-            raise InvalidInput("LESS reads the moments of Adam, which this model's training did not keep; train it "
-                               "by Adam or AdamW (`optimizer` of its recipe), with `checkpoints`, or use "
+            raise InvalidInput("LESS reads the moments of Adam, which this model's training did not store; train it "
+                               "with Adam or AdamW (`optimizer` of its recipe), with `checkpoints`, or use "
                                "`first_order`.")
         return point.first, point.second, point.steps
 

@@ -230,8 +230,8 @@ def canonical(payload: Mapping[str, Any]) -> str:
     try:
         return canonical_json(payload)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"JSON cannot hold the job's payload ({error}); use plain numbers, text, lists "
-                           "and mappings.") from None
+        raise InvalidInput(f"JSON cannot represent the job's payload ({error}); use plain numbers, text, lists and "
+                           "mappings.") from None
 
 
 def job_digest(kind: str, payload: Mapping[str, Any]) -> str:

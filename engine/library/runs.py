@@ -15,7 +15,7 @@ from engine.store.sketch import Sketch
 
 class RunShelf(Shelf):
     name, title, noun = "runs", "Runs", "run"
-    loss = "Its result is deleted too; to get it back you must compute it again."
+    loss = "Its result is deleted too; to restore it, compute it again."
 
     def entries(self) -> list[Entry]:
         noted, store = notes.written(self.name), Store(home())

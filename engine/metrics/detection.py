@@ -108,6 +108,6 @@ def checked(flags: np.ndarray, suspicion: np.ndarray) -> tuple[np.ndarray, np.nd
         raise InvalidInput(f"There are {flags.size:,} flags and {suspicion.size:,} scores; give one "
                            "of each per example.")
     if flags.all() or not flags.any():
-        raise InvalidInput("Detection cannot be measured where no label, or every label, is wrong; choose a noise rate "
+        raise InvalidInput("Detection cannot be measured if no label or every label is wrong; choose a noise rate "
                            "above 0, or data whose flags are known.")
     return flags, suspicion

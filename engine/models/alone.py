@@ -25,22 +25,22 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
         if not torch.equal(x, before) and not x.isnan().any():
             raise InvalidInput("The forward pass changes its inputs in place; change a copy instead.")
         if where := _first_apart(module, whole, _calls(module, partial(module, x))):
-            raise InvalidInput(f"Two passes over the same inputs differ in evaluation mode, first in {where}; switch "
-                               "its randomness off there (in a forward pass, `F.dropout(x, p, self.training)`).")
+            raise InvalidInput(f"Two passes over the same inputs differ in evaluation mode, first in {where}; disable "
+                               "its randomness there (in a forward pass, `F.dropout(x, p, self.training)`).")
         try:
             rows = [_calls(module, partial(module, part)) for part in x.split(1)]
         except (RuntimeError, ValueError) as error:
-            raise InvalidInput(f"The model does not take one input alone ({' '.join(str(error).split())[:120]}), so "
-                               "its outputs depend on the rest of the batch; give one that does, such as BatchNorm "
+            raise InvalidInput(f"The model does not accept a single input ({' '.join(str(error).split())[:120]}), so "
+                               "its outputs depend on the rest of the batch; use one that does, for example BatchNorm "
                                "with its running statistics.") from None
         if any(len(one) != len(whole) for one in rows):
             return
         parts = [(name, _joined([one[call][1] for one in rows]), _joined([one[call][2] for one in rows]))
                  for call, (name, _, _) in enumerate(whole)]
         if where := _first_apart(module, whole, parts):
-            raise InvalidInput(f"The outputs for an example depend on what else is in its batch, first in {where}; use "
-                               "layers that read each example alone (BatchNorm with its running statistics, no mean "
-                               "over the batch).")
+            raise InvalidInput(f"The outputs for an example depend on the rest of its batch, first in {where}; use "
+                               "layers that process each example separately (BatchNorm with its running statistics, "
+                               "no mean over the batch).")
 
 
 def _calls(module: nn.Module, run: Callable[[], object]) -> Calls:

@@ -133,7 +133,7 @@ def _read_torch(path: Path) -> Any:
             warnings.simplefilter("ignore")  # about pickle protocols
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
-        raise InvalidInput(f"The checkpoint `{path.name}` holds more than tensors (code, Python objects or another "
+        raise InvalidInput(f"The checkpoint `{path.name}` contains more than tensors (code, Python objects or another "
                            "format) and was not opened; save `model.state_dict()` as safetensors.") from None
     except Exception as error:  # a damaged file makes torch raise almost anything
         raise InvalidInput(_damaged(path, error)) from None

@@ -32,7 +32,7 @@ def patterns(selection: str) -> list[str]:
     """Those behind `PREFIX`. Raises `InvalidInput` where there is none."""
     if names := listed(selection.removeprefix(PREFIX)):
         return names
-    raise InvalidInput(f"No layer is named; write names between commas, as in `{PREFIX}blocks.3.*,head`.")
+    raise InvalidInput(f"No layer is named; write names separated by commas, as in `{PREFIX}blocks.3.*,head`.")
 
 
 def listed(text: str) -> list[str]:

@@ -39,6 +39,6 @@ def check_logits(outputs: Tensor) -> None:
     sums = outputs.sum(-1)
     close = 10 * torch.finfo(outputs.dtype).eps * outputs.shape[-1]
     if outputs.shape[-1] > 1 and (outputs >= 0).all() and ((sums - 1).abs() <= close).all():
-        raise InvalidInput("The model returns probabilities: for every example tried they are at least 0 and sum to "
-                           "1. Cross-entropy takes logits; let the model return the inputs of its softmax, or the "
+        raise InvalidInput("The model returns probabilities: for all tested examples they are at least 0 and sum to "
+                           "1. Cross-entropy needs logits; let the model return the inputs of its softmax, or the "
                            "logarithm of its outputs.")

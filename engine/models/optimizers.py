@@ -73,15 +73,15 @@ def unfit(name: str, options: Options, clip: float | None) -> str:
     they can."""
     kind = KINDS.get(name)
     if kind is None:
-        return (f"its optimizer is `{name[:100]}`, whose steps are not known here; those of torch's SGD, Adam and "
-                "AdamW are")
+        return (f"its optimizer is `{name[:100]}`, whose update rule is not supported here; those of torch's SGD, Adam "
+                "and AdamW are")
     if why := kind.unfit(options, clip):
         return f"of its optimizer {why}"
     try:
         kind.build([nn.Parameter(torch.zeros(1))], 0.0, options)
         kind.rule(options, 1.0)
     except (KeyError, TypeError, ValueError, RuntimeError):
-        return "the options of its optimizer are not what torch takes"
+        return "the options of its optimizer are not those of torch"
     return ""
 
 

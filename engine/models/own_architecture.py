@@ -96,14 +96,14 @@ def importable(text: str) -> str:
     if not path.is_file():
         raise InvalidInput(f"There is no file `{where}`; name the model as FILE.py:FUNCTION.")
     if not path.stem.isidentifier():
-        raise InvalidInput(f"`{path.name}` cannot be imported under that name; call the file as a Python module, such "
-                           "as `my_module.py`.")
+        raise InvalidInput(f"`{path.name}` cannot be imported under that name; name the file like a Python module, "
+                           "such as `my_module.py`.")
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     known = importlib.util.find_spec(path.stem)
     if known is None or known.origin is None or Path(known.origin).resolve() != path:
-        raise InvalidInput(f"`{path.stem}` is the name of another module here; give the file another name.")
+        raise InvalidInput(f"`{path.stem}` is the name of another module here; rename the file.")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([folder, *filter(None, paths)]))
     return f"{path.stem}:{function}"
@@ -194,7 +194,7 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
             returned = tuple(outputs.shape)
     except Exception as error:
         raise InvalidInput(f"`{name}` does not take inputs of shape {shape} ({' '.join(str(error).split())[:160]}); "
-                           "give the shape of one input, say that inputs are whole numbers, or give matching "
+                           "give the shape of one input, declare inputs as whole numbers, or give matching "
                            "data.") from error
     finally:
         module.train(training)

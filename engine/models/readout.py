@@ -48,7 +48,7 @@ def readout(module: nn.Module, x: Tensor) -> str:
                            "weights with another, so it is not a readout of one representation; use an estimator "
                            "that reads gradients.")
     if not torch.allclose(linear(last.read, last.layer.weight, last.layer.bias), logits, rtol=1e-3, atol=1e-3):
-        raise InvalidInput(f"The layer `{name}`, whose output the logits are, is not linear in what it reads; use an "
+        raise InvalidInput(f"The layer `{name}`, whose output the logits are, is not linear in its input; use an "
                            "estimator that reads gradients.")
     return name
 

@@ -35,7 +35,8 @@ class TrainingRecipe(Sparse, ABC):
     learning_rate: Number
     checkpoints: Count = 0
     precision: Literal["full", "mixed"] = setting(
-        "full", "Of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from it.", "this program",
+        "full", "Precision of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from "
+                "it.", "this program",
         "`mixed` takes less time on such a processor")
 
     @property
@@ -56,7 +57,7 @@ class TrainingRecipe(Sparse, ABC):
     @property
     def precision_clause(self) -> str:
         """What its sentence says of that; empty where passes run in the precision of the data."""
-        return ", passes in bfloat16 where that is faster on the processor" if self.mixed else ""
+        return ", passes in bfloat16 if that is faster on the processor" if self.mixed else ""
 
     @property
     def offers(self) -> frozenset[str]:
@@ -172,10 +173,10 @@ class Recipe(TrainingRecipe):
     unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "optimizer", "flip", "crop")
     epochs: Count = setting(..., "Passes over the training examples.", PAPER, GROWS, ge=1, le=100_000)
     batch_size: Count = setting(
-        ..., "Examples a step.", PAPER, "fewer steps where it is larger; retraining is quicker", ge=1, le=1_000_000)
+        ..., "Examples a step.", PAPER, "fewer steps if it is larger; retraining is faster", ge=1, le=1_000_000)
     optimizer: Literal["sgd", "nesterov", "adam", "adamw"] = setting(
-        "sgd", "How a gradient becomes a step: SGD with momentum or Nesterov's momentum, Adam (decay in the "
-        "gradient) or AdamW (decay beside it).", PAPER, "none but memory: Adam stores two numbers per parameter")
+        "sgd", "The update rule: SGD with momentum or Nesterov's momentum, Adam (decay in the gradient) or AdamW "
+        "(decay beside it).", PAPER, "none but memory: Adam stores two numbers per parameter")
     learning_rate: Number = setting(..., "η, the size of a step.", PAPER, FREE, gt=0, le=100)
     momentum: Number = setting(
         0.0, "μ of SGD and of Nesterov's variant; Adam has none.", "none; the paper's CNN has 0.9", FREE, ge=0, lt=1)
@@ -183,24 +184,25 @@ class Recipe(TrainingRecipe):
         0.0, "λ of the penalty (λ/2)‖θ‖² in the objective.", "none; the paper's CNN has 1e-4", FREE, ge=0, le=100)
     schedule: Literal["constant", "cosine", "linear", "step"] = setting(
         "constant",
-        "Of the learning rate over the epochs: constant, a cosine or a line down to zero, or a tenth of it "
-        "after half and again after three quarters.", PAPER, FREE)
-    flip: bool = setting(False, "Mirror every picture with probability 1/2 in every epoch.", WITHOUT, FREE)
+        "Schedule of the learning rate over the epochs: constant, cosine or linear to zero, or divided by ten after "
+        "half and again after three quarters of them.", PAPER, FREE)
+    flip: bool = setting(False, "Mirror each picture with probability 1/2 in every epoch.", WITHOUT, FREE)
     crop: Count = setting(
-        0, "Pixels of a frame of zeros within which pictures are shifted at random in every epoch.", WITHOUT, FREE,
+        0, "Width in pixels of the zero padding within which pictures are shifted at random in every "
+           "epoch.", WITHOUT, FREE,
         ge=0, le=64)
     checkpoints: Count = setting(
-        0, "States that are stored, evenly spaced, at most one per epoch, for TracIn.", "this program",
+        0, "Number of stored states, evenly spaced, at most one per epoch, for TracIn.", "this program",
         "space on disk in proportion", ge=0, le=1_000)
 
     @model_validator(mode="after")
     def _goes_together(self) -> Recipe:
         if self.checkpoints > self.epochs:
             raise InvalidInput(f"{self.checkpoints} checkpoints do not fit into {self.epochs} epochs, at whose ends "
-                               "they are stored; ask for fewer.")
+                               "they are stored; use fewer.")
         if self.adaptive and self.momentum:
-            raise InvalidInput(f"`{self.optimizer}` has no momentum {short(self.momentum)} but moments of its own "
-                               f"(β₁ = {short(adam.BETAS[0])}); leave `momentum` out, or use `sgd`.")
+            raise InvalidInput(f"`{self.optimizer}` has no momentum {short(self.momentum)} but its own moments (β₁ = "
+                               f"{short(adam.BETAS[0])}); leave `momentum` out, or use `sgd`.")
         if self.optimizer == "nesterov" and not self.momentum:
             raise InvalidInput("Nesterov's variant is one of momentum, which is 0; give a `momentum` such as 0.9.")
         return self

@@ -110,6 +110,6 @@ def _refuse_moving_buffers(module: nn.Module, x: Tensor) -> None:
         module(x)
     moved = [name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name])]
     if moved:
-        raise Undifferentiable(f"While this model is trained it also moves `{moved[0]}`, which is not a parameter, so "
-                               "its training cannot be differentiated; use a model without batch statistics "
-                               "(GroupNorm or LayerNorm in place of BatchNorm), or the process `retrain`.")
+        raise Undifferentiable(f"Training this model also changes `{moved[0]}`, which is not a parameter, so its "
+                               "training cannot be differentiated; use a model without batch statistics (GroupNorm or "
+                               "LayerNorm instead of BatchNorm), or the process `retrain`.")

@@ -94,7 +94,7 @@ class CausalProblem(ModuleProblem):
 
     def _checked_classes(self) -> int:
         if not len(self.x) or not len(self.queries):
-            raise InvalidInput("There are no records; give at least one to train on and one to ask about.")
+            raise InvalidInput("There are no records; give at least one training record and one query.")
         return len(READOUTS)
 
     def _check_selection(self) -> None:
@@ -218,7 +218,7 @@ class CausalProblem(ModuleProblem):
         """The records of the rows. Raises `InvalidInput` where only their tokens are known."""
         if self.texts is None:
             raise InvalidInput("This language model's records are available only as tokens, so their words are not "
-                               "known; draw them from a dataset, or use a behavior and an estimator without words.")
+                               "known; sample them from a dataset, or use a behavior and an estimator without words.")
         return self.texts
 
     def _posed(self, words: Worded) -> tuple[Extra, Tensor]:

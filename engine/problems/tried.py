@@ -37,6 +37,6 @@ def tried(network: Network, x: Tensor) -> Tensor:
         torch.autograd.grad(logits.sum(), theta)
     except RuntimeError as error:
         raise InvalidInput(f"No gradient can be taken through the model ({' '.join(str(error).split())[:160]}); leave "
-                           "out operations in place and what replaces its backward pass, such as "
+                           "out in-place operations and anything that replaces its backward pass, such as "
                            "`torch.utils.checkpoint`.") from None
     return logits.detach()

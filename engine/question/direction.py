@@ -196,7 +196,7 @@ def named(texts: Mapping[str, str]) -> str:
 
 def _what(scoring: Specification) -> str:
     what = rate(scoring.readout) if scoring.process.derivative else change(scoring.readout)
-    return f"{what}, with the sign turned" if scoring.orientation < 0 else what
+    return f"{what}, with the sign flipped" if scoring.orientation < 0 else what
 
 
 def _who(scoring: Specification) -> str:

@@ -63,7 +63,7 @@ TERMS: dict[str, str] = {
     "checkpoint": "The parameters of the model at one step of training.",
     "t-interval": "A confidence interval of a mean by Student's t; at 95% it covers the true mean in 95 of 100 cases.",
     "AUPRC": "Area under precision over recall: 1 is perfect, a random order gives the fraction of positives.",
-    "AUROC": "The probability that a positive ranks above a negative: 1 is perfect, a random order gives 0.5.",
+    "AUROC": "The probability that a positive ranks above a negative: 1 is perfect; a random order gives 0.5.",
     "average precision": "Precision averaged over the ranks of all positives; 1 is perfect.",
     "influence function": "The first-order answer for a new optimum: gradient times inverse Hessian times gradient.",
     "precision": "The fraction of flagged examples that are positive.",

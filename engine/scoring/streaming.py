@@ -102,7 +102,7 @@ def streamed(problem: Problem, parts: Iterable[Part[Problem]], scoring: Scoring,
         options.check()
         ends = ends.joined(compute(part, scoring, options)[0], names)
     if not ends.count:
-        raise InvalidInput("The stream holds no candidates; give at least one batch of them.")
+        raise InvalidInput("The stream contains no candidates; give at least one batch of them.")
     record = {**ends.provenance, "data": problem.fingerprint, "left_out": ends.left_out, "k": k}
     record["sizes"] = {key: value for key, value in record["sizes"].items() if key != "outside"} | {
         "candidates": ends.count}

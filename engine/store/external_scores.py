@@ -67,7 +67,7 @@ def load(digest: str) -> ExternalScores:
 
 def read_stored(digest: str, noun: str) -> Result:
     """What is stored under a digest, verified; damaged, it is set aside. Raises as `load` does."""
-    shelf, remedy = _shelf(), "import the file that it came from again."
+    shelf, remedy = _shelf(), "import its file again."
     if not shelf.has(digest):
         raise MissingData(f"This machine does not have the {noun} {digest[:12]}; {remedy}")
     try:
@@ -75,7 +75,7 @@ def read_stored(digest: str, noun: str) -> Result:
     except StoreError:
         if shelf.has(digest):
             raise
-        raise MissingData(f"What this machine stored of the {noun} {digest[:12]} was damaged, and is set aside; "
+        raise MissingData(f"The copy of the {noun} {digest[:12]} on this machine was damaged, and is set aside; "
                           f"{remedy}") from None
 
 

@@ -219,8 +219,8 @@ class Store:
             return None  # it was damaged and is set aside now
         if (theirs := identity_of(result.manifest)) != identity:
             keys = sorted(key for key in {*theirs, *identity} if theirs.get(key) != identity.get(key))
-            raise StoreError(f"Result {digest[:12]} already exists and differs in `{'`, `'.join(keys)}`; "
-                             "it was not overwritten: delete it first if it is not wanted.")
+            raise StoreError(f"Result {digest[:12]} already exists and differs in `{'`, `'.join(keys)}`; it was not "
+                             "overwritten: delete it first if you do not need it.")
         return result
 
     def _set_aside(self, folder: Path, reason: str) -> StoreError:

@@ -34,7 +34,7 @@ def digest_of(data: Any) -> str:
     try:
         return hashlib.sha256(canonical_json(data).encode()).hexdigest()
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"This value has no digest since JSON cannot hold it ({error}); use plain numbers, "
+        raise InvalidInput(f"This value has no digest because JSON cannot represent it ({error}); use plain numbers, "
                            "text, lists and mappings.") from None
 
 

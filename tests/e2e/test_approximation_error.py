@@ -121,7 +121,7 @@ def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, scr
         settle(page)
         assert not faults.serious(page)
         screenshot(page, f"approximation-error-run-{theme}")
-    page.get_by_label("Steps of the training").fill("60")
+    page.get_by_label("Training steps").fill("60")
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.search.includes('run_steps=60')")
     assert page.console_errors == []

@@ -93,7 +93,7 @@ def test_embeddings_beside_a_table_are_read_and_a_link_keeps_them(open_page, set
     page.locator('[data-testid="stSidebar"] [data-testid="stForm"] input[type=file]').set_input_files(
         tmp_path / "e.npy")
     page.get_by_text("e.npy").wait_for()
-    page.get_by_role("button", name="Read it this way").click()
+    page.get_by_role("button", name="Import with these settings").click()
     page.wait_for_url("**.reading**")
     settle(page)
     again = open_page(page.url.split("/", 3)[3])

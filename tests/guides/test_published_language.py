@@ -90,10 +90,10 @@ def test_the_most_that_a_learned_attack_can_reach_with_long_explanations():
 
 
 REMOVERS = {"random": ("Random", "none"), "an oracle": ("Oracle", "Harmful poison"), "RepSim": ("RepSim", "none"),
-            "gradient length": ("Grad. norm", "none")}
+            "gradient norm": ("Grad. norm", "none")}
 
 
-@pytest.mark.parametrize("row", rows("by what the removal read:", 3, REPRODUCING)[1:], ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("by the ranking used:", 3, REPRODUCING)[1:], ids=lambda row: row[0])
 def test_removal_with_the_embedded_model(row):
     table = published("table-a14", "embedded").set_index(["method", "behavior", "metric"])
     method, behavior = REMOVERS.get(row[0]) or row[0].split(", ")
@@ -163,7 +163,7 @@ def lds():
     return table.set_index(["protocol", "measure", "title"])
 
 
-@pytest.mark.parametrize("row", rows("their own seed and of another one:", 7, BENCHMARKS), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("their own seed and of another seed:", 7, BENCHMARKS), ids=lambda row: row[0])
 def test_the_published_lds_of_three_protocols(row):
     table, ceiling = lds(), row[0] == "Exact answer of another seed"
     for (protocol, side), cell in zip(SIDES, row[1:], strict=True):
@@ -196,7 +196,7 @@ def test_what_is_said_of_the_three_protocols():
 
 
 def test_the_table_of_three_protocols_leaves_no_method_out():
-    told = [row[0] for row in rows("their own seed and of another one:", 7, BENCHMARKS)]
+    told = [row[0] for row in rows("their own seed and of another seed:", 7, BENCHMARKS)]
     assert sorted(told) == sorted(lds().index.get_level_values("title").unique())
 
 
@@ -257,7 +257,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
     first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
     assert f"with three seeds ({first}, {second} and {third} minutes" in IN_ONE_LINE
     held = max(part["peak_resident_bytes"] for part in parts)
-    assert f"with at most {spell_bytes(held)} held" in IN_ONE_LINE
+    assert f"with at most {spell_bytes(held)} of memory" in IN_ONE_LINE
     seeds = auprc_of_smollm2()
     losses = ["Explanation loss", "Response loss"]
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
@@ -277,7 +277,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
     assert set(spread.groupby(level="corruption").idxmax().map(lambda key: key[1])) == {"LESS"}
     assert set(seeds.loc["rationale"].idxmax()) == {("Grad. norm", "none")}
     mean, half = t_interval(seeds.loc[("rationale", "Grad. norm", "none")])
-    assert f"best of all in every seed ({mean:.2f} ± {half:.2f})" in IN_ONE_LINE
+    assert f"best in every seed ({mean:.2f} ± {half:.2f})" in IN_ONE_LINE
     assert seeds.xs("RepSim", level="method").to_numpy().max() < 0.11
     cells = by_seed(published("table-a17").query("metric == 'AUPRC'"), "corruption", "method", "layer")
     for kind in ("rationale", "answer"):
@@ -325,7 +325,7 @@ def test_what_is_said_of_the_poison_at_the_desk():
     auprc, of_paper = (side.xs("AUPRC", level="metric") for side in (ours, paper))
     random, length, similar = (" and ".join(each(auprc.loc[name, "none"])) for name in (
         "Random", "Grad. norm", "RepSim"))
-    assert (f"(random {random}, gradient length {length}, RepSim {similar}; the paper's "
+    assert (f"(random {random}, gradient norm {length}, RepSim {similar}; the paper's "
             f"{of_paper['RepSim', 'none']:.2f})") in IN_ONE_LINE
     for method in ("GradSim", "TracIn", "TRAK", "LESS"):
         assert set(auprc.loc[method].idxmax()) == {"Answer margin"}
@@ -350,7 +350,7 @@ def test_what_is_said_of_the_query_at_the_desk():
         assert set(margins.loc[method].idxmax()) == {("triggered", "harmful")}
     similar = found.loc["GradSim"].xs("harmful", level="target")[1]
     assert f"{similar['Answer margin', 'clean']:.2f} with the answer margin" in IN_ONE_LINE
-    assert f"with the response loss, {similar['Response loss', 'clean']:.2f}, more than with it" in IN_ONE_LINE
+    assert f"{similar['Response loss', 'clean']:.2f} with the response loss, more than with the trigger" in IN_ONE_LINE
     assert similar["Response loss", "clean"] > similar["Response loss", "triggered"]
     short = auprc_of_smollm2().loc["answer"].mean(axis=1).unstack().dropna()
     assert (short["Answer logit"] < 0.45 * short["Answer margin"]).all()
@@ -371,6 +371,6 @@ def test_what_the_poison_at_the_desk_took():
     first, second = manifest("table-5-2")["parts"]
     assert f"seed 0 in {first['wall_seconds'] / 3600:.1f} hours with its training" in IN_ONE_LINE
     held = [spell_bytes(part["peak_resident_bytes"]) for part in (first, second)]
-    assert held == re.findall(r"held up to (\d+ GB)", REPRODUCING.partition("The run of seed 0")[2])
+    assert held == re.findall(r"used up to (\d+ GB)", REPRODUCING.partition("The run of seed 0")[2])
     assert second["peak_resident_bytes"] < 12e9
     assert f"at most {passes.TOKENS['cpu']:,} tokens" in IN_ONE_LINE

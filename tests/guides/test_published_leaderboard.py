@@ -74,12 +74,12 @@ def test_what_is_said_of_the_choice():
             f"{value(table, replay, 'lds_other')} with models of another. The exact answer of another seed has "
             f"{value(table, other, 'lds_other')}.",
             f"data value embedding with {value(table, first)} and SOURCE with {value(table, second)}. TracIn over all "
-            f"steps, which reads it too, has {value(table, steps)}.",
-            f"which read its end, have {min(ends)} to {max(ends)}.",
+            f"steps, which also reads the whole run, has {value(table, steps)}.",
+            f"which read only its end, have {min(ends)} to {max(ends)}.",
             f"reads no model, has {value(table, knn)}, GradSim {value(table, 'GradSim')}.",
             f"an LDS of {value(table, 'TRAK')} with the default, {value(table, 'TRAK, ridge rule loo')} with the ridge",
             f"and {cell(lds, 'TRAK, ridge rule gcv')} with that of generalised cross-validation.",
-            f"agrees by {value(table, other, 'agreement')}, less than replay of the run itself "
+            f"agree by only {value(table, other, 'agreement')}, less than those of a run with its own replay "
             f"({value(table, replay, 'agreement')})."):
         assert said in words, said
     assert lds.loc[knn, "mean"] >= lds.loc["GradSim", "mean"]

@@ -211,7 +211,7 @@ def test_what_is_said_of_the_cnn_at_the_desk():
 RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")
 
 
-@pytest.mark.parametrize("row", rows("and why was not examined:", 4, REPRODUCING), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("the reason was not examined:", 4, REPRODUCING), ids=lambda row: row[0])
 def test_rates_of_wrong_labels_at_the_desk(row):
     table = published("table-a8")
     own = table[(table["metric"] == "AUPRC") & (table["rho"] == float(row[0]))]
@@ -248,7 +248,7 @@ def test_networks_at_the_desk(row):
 PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
 
 
-@pytest.mark.parametrize("row", rows("the same compared with random removal, seed by seed:", 4, REPRODUCING),
+@pytest.mark.parametrize("row", rows("its difference from random removal, seed by seed:", 4, REPRODUCING),
                          ids=lambda row: row[0])
 def test_removal_of_pictures_at_the_desk(row):
     seeds, wrong = removal_of_pictures("10%")
@@ -274,7 +274,7 @@ def test_what_is_said_of_removal_at_the_desk():
     guide, told = " ".join(REPRODUCING.split()), manifest("table-a10")
     minutes = [part["wall_seconds"] / 60 for part in told["parts"]]
     read = [run["test_accuracy"] for run in told["runs"]]
-    assert (f"with five seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one shared core each). "
+    assert (f"with five seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes each on one shared core). "
             f"The models classify {100 * min(read):.0f} to {max(read):.0%}") in guide
     gains, wrong = removal_of_pictures("10%")
     beside = gains - gains.loc[PICTURES["random"]]

@@ -327,6 +327,6 @@ def test_finished_seeds_show_hatched_while_others_are_computed(monkeypatch):
     run_job(first.kind, first.payload)
     desk().jobs.queue.submit(first.kind, first.payload)
     at = sound(at.run())
-    assert matrix(at).count(" few") == 12 and says(at, "Hatched: computed over 1 of 2 seeds.")
+    assert matrix(at).count(" few") == 12 and says(at, "Hatched cells: computed over 1 of 2 seeds.")
     assert says(at, "seed 41 of 2, the others are not done") and says(at, "Different question")
     assert "seed 42: not started yet" in " ".join(bar.proto.text for bar in at.get("progress"))

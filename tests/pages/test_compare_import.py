@@ -172,7 +172,7 @@ def test_a_first_row_in_doubt_is_asked_for(home):
     assert says(at, "is read as the names of the columns") and saved_tables.entries()[0].file == "captum.csv"
     at = bring(opened(), csv(range(100, 160)))
     asked = next(box for box in at.radio if box.key.startswith("bring:first-row"))
-    assert "say what it is" in asked.label
+    assert "specify which it is" in asked.label
     sound(asked.set_value("scores").run())
     assert any("The table is 21 × 60, but the problem has 20 queries" in error.value for error in at.error)
 
@@ -197,7 +197,7 @@ def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     at = sound(open("compare", **{**view, "seed": 1}))
     assert any("“captum” belong to other data" in warning.value for warning in at.warning)
     assert says(sound(open("compare", **{**view, "nseeds": 3})),
-                "seed 0 alone, as imported scores belong to one seed, ± is")
+                "seed 0 alone, because imported scores belong to one seed, ± is")
 
 
 def test_a_link_of_an_earlier_version_opens_with_its_table_in_the_list(home):

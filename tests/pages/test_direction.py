@@ -60,7 +60,7 @@ def test_examples_say_what_helps_and_turn_the_sign_of_a_removal(behavior):
     at = fair(open("examples", s=[f"{behavior}/{STEP}", f"{behavior}/{REMOVED}"], query=3, **SMALL))
     title, notes = BEHAVIORS[behavior].value_title, said(at)
     step, removed = (next(text for text in notes if f"score: change of the {title}" in text and turned == (
-        "with the sign turned" in text)) for turned in (False, True))
+        "with the sign flipped" in text)) for turned in (False, True))
     assert step != removed
     assert f"#### Top 6: raise the {title} most, or lower it least" in notes
     assert f"#### Bottom 6: lower the {title} most, or raise it least" in notes

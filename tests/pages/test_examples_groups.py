@@ -52,7 +52,7 @@ def test_the_top_of_a_ranking_is_asked_for_and_shown(submitted):
 
 def test_ticked_examples_stand_in_the_address(submitted):
     at = page(groupof="ticked")
-    assert says(at, "Tick at least one example")
+    assert says(at, "Select at least one example")
     pills = next(one for one in at.pills if one.label == "Shown above")
     rows = [int(text.split(":")[0]) for text in pills.options[:2]]
     pills.set_value(rows).run()

@@ -33,7 +33,7 @@ def test_turns_and_patterns_are_chosen_in_a_form(file):
     form = {element.label: element for element in (*at.selectbox, *at.text_input)}
     form["Of a conversation"].set_value("every")
     form["Pattern of the answer in a response"].set_value(ANSWER)
-    next(button for button in at.button if button.label == "Read it this way").click()
+    next(button for button in at.button if button.label == "Import with these settings").click()
     at = sound(at.run())
     assert says(at, "Of these 40, 20 have an answer span")
     assert at.query_params["turns"] in ("every", ["every"]) and f"answer={ANSWER}" in at.query_params["mark"]
@@ -44,7 +44,7 @@ def test_turns_and_patterns_are_chosen_in_a_form(file):
 def test_what_is_no_pattern_is_one_sentence_and_changes_nothing(file):
     at = page(file)
     next(element for element in at.text_input if element.label == "Pattern of the answer in a response").set_value("(")
-    next(button for button in at.button if button.label == "Read it this way").click()
+    next(button for button in at.button if button.label == "Import with these settings").click()
     at = sound(at.run())
     assert says(at, "is not a regular expression") and "mark" not in at.query_params
 

@@ -92,7 +92,7 @@ def test_a_table_whose_labels_nothing_tells_is_asked_for_them(table, why, offere
     column = at.selectbox(key="upload:label")
     assert why in at.info[0].value and column.options[0] == offered
     column.select("kind")
-    at = sound(next(button for button in at.button if button.label == "Read it this way").click().run())
+    at = sound(next(button for button in at.button if button.label == "Import with these settings").click().run())
     chosen = uploads.reading(data_of(at))
     assert chosen.label == "kind" and uploads.load(data_of(at)).class_names == ("x", "y", "z")
     assert not any(box.key == "upload:label" for box in at.selectbox)
@@ -113,7 +113,7 @@ def test_behaviors_that_the_queries_do_not_allow_are_marked_before_the_run():
 
 
 def read_this_way(at):
-    next(one for one in at.button if one.label == "Read it this way").click().run()
+    next(one for one in at.button if one.label == "Import with these settings").click().run()
     return sound(at)
 
 
@@ -140,7 +140,7 @@ def test_embeddings_beside_a_table_are_its_features():
     assert uploads.load(data_of(at)).n_features == 5
     assert "The model reads your embeddings, 5 numbers each" in said(at)
     at.sidebar.file_uploader[0].upload("e.npy", b"nothing", "application/octet-stream")
-    next(one for one in at.button if one.label == "Read it this way").click().run()
+    next(one for one in at.button if one.label == "Import with these settings").click().run()
     assert "cannot be read as a plain array" in said(at)
     at = read_this_way(sound(open("examples", data=data_of(at))))
     assert uploads.load(data_of(at)).n_features == 5
@@ -160,5 +160,5 @@ def test_turns_and_patterns_of_records_are_chosen_where_they_are_read():
     assert data_of(at).endswith(".jsonl.reading")
     assert "18 records, and the last 2" in said(at) and "Of these 20, 10 have an answer span" in said(at)
     next(one for one in at.text_input if one.label.startswith("Pattern of the answer")).set_value("(")
-    next(one for one in at.button if one.label == "Read it this way").click().run()
+    next(one for one in at.button if one.label == "Import with these settings").click().run()
     assert "is not a regular expression" in said(at)

@@ -26,14 +26,14 @@ def chosen(at, key):
 def test_every_page_begins_with_it(own):
     at = sound(open("compare"))
     assert chosen(at, "Model").value == "tokens" and chosen(at, "Dataset").value == own.data
-    assert says(at, "How they were trained is unknown")
+    assert says(at, "It is unknown how they were trained")
 
 
 def test_its_weights_can_be_left_for_a_training_here(own):
     at = sound(open("compare"))
     at.button(key="weights:forget").click().run()
     assert weights_picker.TRAINED in at.query_params[weights_picker.NAME]
-    assert not says(at, "How they were trained is unknown")
+    assert not says(at, "It is unknown how they were trained")
 
 
 def test_other_data_offer_the_models_of_the_program(own):

@@ -199,7 +199,7 @@ def test_curves_of_the_cnn_are_named_for_what_they_compare(shipped):
 
 def test_one_seed_has_no_interval(shipped):
     at = sound(support.open("paper", experiment="table-a8", preset="desk"))
-    assert says(at, "Ours is one seed. One seed has no interval")
+    assert says(at, "Ours is from one seed. One seed has no interval")
 
 
 def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):

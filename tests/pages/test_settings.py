@@ -90,7 +90,7 @@ def test_an_intercept_is_part_of_the_problem_of_softmax_regression_alone():
 
 def test_a_setting_is_turned_on_approximation_error():
     at = sound(open("approximation_error", panel="alpha", solver="lissa", sweep=1, **SMALL))
-    assert says(at, "Each value is a scoring of its own") or says(at, "candidates")
+    assert says(at, "Each value is a separate scoring") or says(at, "candidates")
     assert any(box.label == "Setting" for box in at.selectbox)
 
 

@@ -144,7 +144,7 @@ def test_a_trajectory_visits_chosen_checkpoints_with_either_weight(weights, exac
 
 def test_less_needs_the_moments_of_adam():
     process = {"kind": "trajectory", "eta": ETA, "checkpoints": 2}
-    with pytest.raises(InvalidInput, match="reads the moments of Adam, which this model's training did not keep"):
+    with pytest.raises(InvalidInput, match="reads the moments of Adam, which this model's training did not store"):
         compute(cases.problem(), Scoring.of("answer_logit", {"kind": "add_occurrence"}, process, "less"))
 
 

@@ -16,7 +16,7 @@ PAIR = np.zeros((4, 3)), np.arange(4) % 3
 
 
 def test_a_function_of_a_notebook_is_refused():
-    with pytest.raises(wf.InvalidInput, match="at the top of a module"):
+    with pytest.raises(wf.InvalidInput, match="at the top level of a module"):
         wf.dashboard(lambda shape, classes: nn.Linear(3, 3), PAIR, PAIR)
 
 

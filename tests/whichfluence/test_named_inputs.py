@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_said(model, data):
         wf.problem(model, ({**inputs, "input_ids": inputs["input_ids"][:3]}, y), data)
     with pytest.raises(wf.InvalidInput, match="above 16,777,216"):
         wf.problem(model, ({**inputs, "input_ids": inputs["input_ids"] + 2**25}, y), data)
-    with pytest.raises(wf.InvalidInput, match="Named inputs go with a trained module alone"):
+    with pytest.raises(wf.InvalidInput, match="Named inputs require a trained module"):
         wf.problem(model, data, data, build=lambda: model)
 
 

@@ -107,8 +107,8 @@ def test_what_does_not_fit_is_said(model, tmp_path):
         with pytest.raises(wf.InvalidInput, match=said):
             wf.problem(model, *held, new_candidates=new)
     problem = wf.problem(model, *held)
-    for batches, said in ((3, "give a DataLoader"), ("a.csv", "language model alone"), ([NEW_X], "pairs of an input"),
-                          ([], "no candidates")):
+    for batches, said in ((3, "give a DataLoader"), ("a.csv", "only for a language model"),
+                          ([NEW_X], "pairs of an input"), ([], "no candidates")):
         with pytest.raises(wf.InvalidInput, match=said):
             wf.stream(problem, batches, STEP)
     with pytest.raises(wf.InvalidInput, match="asks about training examples"):

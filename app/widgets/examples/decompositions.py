@@ -71,7 +71,7 @@ def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: in
     fit = splitting(sampled.problem, scorings)
     if not fit:
         chips.note("None of these specifications factorises into behavior signal, kernel and training signal here; "
-                   "one step on one more occurrence of the example does.")
+                   "one step on an added occurrence of the example does.")
         return
     glossary.markdown("**Why this score?**")
     scoring = _chosen(fit)

@@ -20,7 +20,7 @@ def expected(request: JobRequest) -> str:
 def described(estimate: TimeEstimate | None) -> str:
     """`about 3 min, estimated from 2 such runs on this machine`, or `20 s to 6 min` with what that rests on."""
     if estimate is None:
-        return "a time that is not known yet"
+        return "an unknown time"
     runs = "one such run" if estimate.jobs == 1 else f"{estimate.jobs} such runs"
     return spelled(estimate) + (f", estimated from {runs} on this machine" if estimate.jobs else
                                 "; no such run has finished on this machine yet")

@@ -13,7 +13,7 @@ from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, layers
 
 KIND, NAMES, NAMED = "parameters", "layers", "named"
 TITLES = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer", NAMED: "layers by name"}
-HELP = ("Names of layers or parameters, separated by commas; `*` matches any letters. A layer stands for all its "
+HELP = ("Names of layers or parameters, separated by commas; `*` matches any letters. A layer selects all its "
         "parameters.")
 
 

@@ -1,4 +1,4 @@
-"""Candidates outside the training data, in place of the training examples: those of a file, or some tokens of texts."""
+"""Candidates outside the training data, instead of the training examples: those of a file, or some tokens of texts."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def show(source: ProblemSource) -> None:
         if source.new_candidates:
             new = desk().sample(source)[1].new
             listed = ", ".join(map(plain, new[:3])) + (", …" if len(new) > 3 else "")
-            glossary.caption(f"{len(new):,} new candidates ({listed}) are scored instead of the training examples. "
-                             "The model was not trained on them: a score is the effect of adding one.")
+            glossary.caption(f"{len(new):,} new candidates ({listed}) are scored instead of the training examples. The "
+                             "model was not trained on them; a score is the effect of adding one.")
             st.button("Score the training examples again", key="new:forget", on_click=_choose, args=([],))
         file = st.file_uploader(FORMS, type=TYPES, key="new:file")
         if file is not None:

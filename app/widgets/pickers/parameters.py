@@ -13,7 +13,8 @@ from engine.question.processes import PROCESSES
 
 LABELS = {"eta": "step size η", "alpha": "weight α", "iterations": "L-BFGS iterations",
           "every": "steps between checkpoints", "label": "new label", "at": "number",
-          "first": "seeds after the model's own", "fractions": "at these fractions of the training, commas between",
+          "first": "seeds after the model's own", "fractions": "at these fractions of the training, separated by "
+                                                               "commas",
           "weights": "each weighted", "unit": "in one", "normalization": "mean over", "baseline": "compared with"}
 """Where it is another than the name of the parameter."""
 BEGIN = {"eta": 0.1, "alpha": 1e-3, "steps": 5, "label": 0}

@@ -25,8 +25,9 @@ NETWORK, TEXTS = "fit", "tune"
 RECIPES: dict[str, type[TrainingRecipe]] = {NETWORK: Recipe, TEXTS: FineTuning}
 SHORT = {"batch_size": "batch", "learning_rate": "rate"}
 PENALTY = "l2"
-DECAY = ("λ of (λ/2)‖W‖² in the objective, as weight decay of a network. Default: the paper's. It is part of the "
-         "question, which refers to this objective. AdamW's decoupled decay is not part of any objective.")
+DECAY = ("λ of (λ/2)‖W‖² in the objective; for a network, its weight decay. Default: the paper's. It is part of the "
+         "question, because the question refers to this objective. AdamW's decoupled decay is not part of any "
+         "objective.")
 PICTURES = ("flip", "crop")
 NO_PICTURES = " Only pictures can be mirrored and shifted."
 

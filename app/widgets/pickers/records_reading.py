@@ -24,6 +24,6 @@ def fields(name: str, turns: str, mark: Mapping[str, str]) -> dict[str, Any]:
         st.session_state.setdefault(key, mark.get(span, ""))
         chosen[span] = inputs.text_input(
             f"Pattern of the {span} in a response", key=key, placeholder=like,
-            help="A regular expression. Its last match is used, or its first group if it has one; spans marked in a "
+            help="A regular expression. The last match is used, or its first group if there is one; spans marked in a "
                  "record take precedence.")
     return {"turns": answers, "mark": {span: pattern for span, pattern in chosen.items() if pattern}}

@@ -82,7 +82,7 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
     with st.form("upload:labels", border=False):
         label = inputs.selectbox("Column of the labels", list(choices), key=LABEL,
                                  format_func=lambda column: f"{column[:60]} ({choices[column]})")
-        pressed = st.form_submit_button("Read it this way", icon=":material/check:")
+        pressed = st.form_submit_button("Import with these settings", icon=":material/check:")
     if pressed:
         with guarded("This table"):
             file.seek(0)
@@ -95,7 +95,7 @@ def _sample(key: str) -> None:
     """A zip to try the way of one's own pictures with."""
     if st.button("Try a sample zip", key=f"{key}:sample", icon=":material/checkroom:",
                  help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
-                      "folder. It is read like your own zip."):
+                      "folder. It is imported like your own zip."):
         _take_new(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
         st.rerun()
     downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",

@@ -34,7 +34,7 @@ def show(name: str, take: Callable[[str], None]) -> None:
     with st.expander("Import settings", icon=":material/tune:"), guarded("This reading"):
         with st.form(f"own:reading:{name}", border=False):
             given = fields(name, chosen, understood)
-            pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+            pressed = st.form_submit_button("Import with these settings", icon=":material/refresh:")
         if pressed:
             read(chosen, given, take)
 

@@ -21,7 +21,7 @@ def show(manifest: Mapping[str, Any], key: str) -> None:
     if cosines.empty:
         return
     alike = cosines[cosines["least"] >= collinear.NEAR_ONE]
-    with st.expander("How alike are these behaviors?", key=key):
+    with st.expander("How similar are these behaviors?", key=key):
         pairs = cosines["first"] + ", " + cosines["second"].str.lower()
         table = cosines[list(LABELS)].rename(columns=LABELS)
         table.insert(0, "Behaviors", pairs)
@@ -30,8 +30,8 @@ def show(manifest: Mapping[str, Any], key: str) -> None:
                                     for name in ("end", "least")},
                      alt="Cosine of the mean query gradients of every two behaviors.")
         glossary.caption("Cosine between the mean query gradients of two behaviors, averaged over seeds: at the *end* "
-                         "of the training, and the *least* of all checkpoints. Where it is near 1, estimators that "
-                         "read gradients rank alike with either behavior.")
+                         "of the training, and the *least* of all checkpoints. If it is near 1, gradient-based "
+                         "estimators give similar rankings with either behavior.")
     if len(alike):
         named = "; ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})"
                           for row in alike.to_dict("records"))

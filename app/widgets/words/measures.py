@@ -5,14 +5,14 @@ from __future__ import annotations
 from engine.metrics.agreement import METRICS
 
 DEFINITIONS = {
-    "AUPRC": "Area under precision over recall: 1 is perfect, a random order gives the prevalence of positives.",
-    "AUROC": "The probability that a positive ranks above a negative: 1 is perfect, a random order gives 0.5.",
+    "AUPRC": "Area under the precision–recall curve: 1 is perfect; a random order gives the prevalence of positives.",
+    "AUROC": "The probability that a positive ranks above a negative: 1 is perfect; a random order gives 0.5.",
     "BT-FPR": "The fraction of benign-trigger records among the top 10%: lower is better.",
     "Poison recall": "The fraction of all poisoned records that was removed.",
     "BT frac.": "The fraction of removed records with the trigger in a harmless context only.",
     "Clean frac.": "The fraction of removed records without a trigger.",
     "ASR": "Attack success rate: the fraction of triggered prompts with the attacker's answer.",
-    "Attack reduction": "How far the attack success rate falls after removing the records and retraining.",
+    "Attack reduction": "The drop in attack success rate after removing the records and retraining.",
     "Accuracy drop": "The loss of accuracy on clean prompts.",
     **{metric.title: metric.definition for metric in METRICS.values()},
 }

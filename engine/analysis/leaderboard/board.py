@@ -64,8 +64,8 @@ COLUMNS = {one.name: one for one in (
     Column("qld", "QLD", "Query loss difference: that drop minus the drop without as many random candidates."),
     Column("recall", "Recall", "Fraction of the exact leave-one-out top 5% among the method's top 10%."),
     Column("mrr", "MRR", "Mean reciprocal rank of the first example of exact leave-one-out."),
-    Column("seconds", "CPU seconds", "For all scores, with nothing shared between methods.", "smaller"),
-    Column("memory", "Memory, MB", "Peak beyond what the process held before.", "smaller"))}
+    Column("seconds", "CPU seconds", "Time for all scores, with nothing shared between methods.", "smaller"),
+    Column("memory", "Memory, MB", "Peak memory beyond what the process used before.", "smaller"))}
 KEYS = ["method", "title", "family", "spec", "column", "measure", "against", "own"]
 
 

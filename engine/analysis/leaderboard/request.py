@@ -56,13 +56,13 @@ class LeaderboardRequest(SizedRequest[Leaderboard]):
 
     name: ClassVar = "leaderboard"
     doing: ClassVar = "methods and exact answers"
-    outputs: ClassVar = {"out": "Board to write: a row for each method, column and question."}
+    outputs: ClassVar = {"out": "Output board, one row per method, column and question."}
 
     sizes: Annotated[Sizes, Option(parts=("models", "queries", "top", "seed", "protocol", "among"))] = SIZES
     behavior: Annotated[str, Field(description="Behaviors; see `list`.")] = "query_loss"
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
-        "A named method; repeat it (default: all that the model has)."))] = ()
-    damping: Annotated[Number, Field(ge=0, description="Damping of local responses, where training has no one optimum."
+        "A named method; repeatable (default: all that the model has)."))] = ()
+    damping: Annotated[Number, Field(ge=0, description="Damping of local responses, if training has no single optimum."
                                      )] = DAMPING
     most_seconds: Annotated[float, Field(ge=0, description=(
         "Estimated seconds above which a method or an exact answer is left out."))] = 3600.0

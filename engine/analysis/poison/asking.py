@@ -19,7 +19,7 @@ from engine.problems.memory import ProblemMemory
 from engine.requests import Option
 
 Asked = Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Option(called="wrong"), Field(
-    description="Number of a misclassified query, counted from 0; repeat it for several.")]
+    description="Number of a misclassified query, counted from 0; repeatable.")]
 Own = Annotated[tuple[tuple[Number, ...], ...], Option(read="pictures"), Field(
     description="Pictures that are not queries yet.")]
 Typed = Annotated[tuple[Record, ...], Option(read="records"), Field(

@@ -47,7 +47,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     name: ClassVar = "remove-suspects"
     doing: ClassVar = "training without the suspects"
     unwritten: ClassVar = ("records",)
-    outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and query."}
+    outputs: ClassVar = {"out": "Output predictions and accuracies, one row per model and query."}
 
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
                     Field(description="The suspects, by their rows in the sampled training set.")]
@@ -55,7 +55,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     pictures: Own = ()
     records: Typed = ()
     controls: Annotated[Count, Field(ge=0, le=20, description="Random groups of the same number.")] = 2
-    seed: Annotated[Seed, Field(description="Of the random groups.")] = 0
+    seed: Annotated[Seed, Field(description="Seed of the random groups.")] = 0
     trainings: ClassVar[float] = 1.0
 
     def title(self, problem: str) -> str:

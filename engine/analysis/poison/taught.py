@@ -50,7 +50,7 @@ class WhatTaughtRequest(Sparse, Request[Taught]):
     doing: ClassVar = "shared evidence"
     numerics: ClassVar = 3
     unwritten: ClassVar = ("records",)
-    outputs: ClassVar = {"out": "The ranking to write: a row for each training example, the most suspicious first."}
+    outputs: ClassVar = {"out": "Output ranking, one row per training example, the most suspicious first."}
 
     queries: Asked = ()
     pictures: Own = ()

@@ -113,6 +113,6 @@ def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -
     if protocol not in ("", "weights"):
         differences.append(f"models of the protocol `{protocol}` instead of the recorded run")
     if not differences:
-        return ("The benchmark is about groups, the method about single examples; whether that explains it was not "
+        return ("The benchmark concerns groups, the method single examples; whether that explains the score was not "
                 "measured.")
-    return f"The benchmark tests {', and '.join(differences)}; whether that explains it was not measured."
+    return f"The benchmark tests {', and '.join(differences)}; whether that explains the score was not measured."

@@ -60,7 +60,7 @@ def _subclasses(case: Case, seed: int, options: Options) -> dict[str, np.ndarray
     """Whether the first example has the query's own class, for a model that was told only half as many classes."""
     problem, rng = case.problem, np.random.default_rng([seed, 3])
     if problem.classes < 4:
-        raise InvalidInput("Subclasses need at least four classes, to be joined in pairs.")
+        raise InvalidInput("Subclasses need at least four classes, to be merged in pairs.")
     joined, examples = problem.y.new_tensor(rng.permutation(problem.classes) // 2), problem.examples
     marked = trained_on(problem, examples._replace(y=joined[examples.y], query_labels=joined[examples.query_labels]),
                         options.stage(0, 2), classes=int(joined.max()) + 1)
@@ -119,12 +119,13 @@ def _patched(problem: Problem, x: Tensor) -> Tensor:
 MISLABELLED = Benchmark(
     "mislabelled", "Mislabelled examples",
     "AUROC of self-influence for examples whose label was corrupted before training.",
-    "How much does a label influence its own example? A wrong label often does so most, but need not.",
+    "How much influence does a label have on its own example? A wrong label often has the most, but need not.",
     "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal,
     reads=LABELLED, trainings=_each, chance=0.5)
 SUBCLASSES = Benchmark(
     "subclasses", "Subclass of the first example",
-    "Classes are joined in pairs before the training; how often the first example has the query's own former class.",
+    "Classes are merged in pairs before training; the fraction of queries whose first example has the query's "
+    "original class.",
     "Which example resembles the query within its class? This is similarity; no intervention is defined.",
     "Hanawa et al. 2021", lambda case: _repeated(case, _subclasses), sought="similarity within a class",
     reads=LABELLED, trainings=_each)

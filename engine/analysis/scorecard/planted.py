@@ -49,6 +49,6 @@ def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
 PLANTED = Benchmark(
     "planted", "Planted records",
     "AUROC of self-influence for records that were changed before the training, among the unchanged ones.",
-    "How much does a record influence itself? A corrupted one often does so most, but need not.",
+    "How much influence does a record have on itself? A corrupted record often has the most, but need not.",
     "Koh and Liang 2017, Pruthi et al. 2020", _planted, removal, reads=("tokens",),
     chance=0.5)

@@ -44,15 +44,16 @@ class ScorecardRequest(SizedRequest[Scorecard]):
     """4: a model of subclasses has one output for each pair, a row is at distance 0 from itself, and likelihoods keep
     their digits."""
     doing: ClassVar = "benchmarks"
-    outputs: ClassVar = {"out": "Card to write: a row for each benchmark, measure and method."}
+    outputs: ClassVar = {"out": "Output card, one row per benchmark, measure and method."}
 
     sizes: Annotated[Sizes, Option(parts=(
         "models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()
     behavior: Annotated[str, Field(description="Behaviors; see `list`.")] = "query_loss"
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
-        "A method, with settings of its estimator as `trak;dimension=2048`; repeat it (default: all that fit)."))] = ()
+        "A method, with settings of its estimator as `trak;dimension=2048`; repeatable (default: all that "
+        "apply)."))] = ()
     benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
-        "A benchmark; repeat it (default: all but `tail_patch`)."))] = ()
+        "A benchmark; repeatable (default: all but `tail_patch`)."))] = ()
     scores: Annotated[tuple[StoredScoring, ...], Option(read="scores")] = ()
 
     def title(self, problem: str) -> str:

@@ -53,5 +53,5 @@ TAIL_PATCH = Benchmark(
     "tail_patch", "Tail patch",
     "The change of the query's probability by one training step on a candidate, averaged over the top k of its own "
     "ranking.",
-    "Which example, in one more training step, raises this query's probability?", "Chang et al. 2024", _tail_patch,
+    "Which example raises this query's probability in one more training step?", "Chang et al. 2024", _tail_patch,
     asks, usual=False)

@@ -58,6 +58,6 @@ RANDOMISATION = Benchmark(
     "randomisation", "Random weights",
     "Spearman's ρ between the scores and those for a model with random weights.",
     "Does the method depend on the trained weights? Nearer to zero is better; exact leave-one-out retrains and does "
-    "not read these weights, so it has 1.",
+    "not read these weights, so its value is 1.",
     "Adebayo et al. 2018, Hanawa et al. 2021", _randomisation,
     sought="a ranking that reads the trained weights", better="smaller")

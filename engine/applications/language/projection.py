@@ -43,7 +43,7 @@ class Projection(Value):
     seed: Count = setting(0, "Seed of the projection.", "this program", FREE)
     budget: Count = setting(
         0, "Disk budget in bytes for the records' gradients: within it they are stored unprojected, or with a larger "
-           "dimension where scores depend on the projection's seed. With 0 the minimal dimension is used.", "this "
+           "dimension if scores depend on the projection's seed. With 0 the minimal dimension is used.", "this "
                                                                                                             "program",
         "room on disk", ge=0, le=1 << 44)
 

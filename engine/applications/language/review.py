@@ -74,7 +74,7 @@ class RecordReview(Decisions):
     def cleaned(self, others: Sequence[Record] = (), content: bytes = b"") -> str:
         """The records as JSONL, in their order, with right answers and responses and without wrong ones of which none
         is known, and then `others`, such as held-out queries of the same file. content: of the file that holds all of
-        them, whose other lines stay as they are. Raises `InvalidInput` where nothing would be left."""
+        them, whose other lines are unchanged. Raises `InvalidInput` where nothing would be left."""
         wrong = {row: self.words(one)[1] for row, one in self.decisions().items() if one.verdict == WRONG}
         left = {row: corrected(record, right) if (right := wrong.get(row)) else record for row, record in without(
             self.records, {row for row, right in wrong.items() if not right}).items()}
@@ -85,7 +85,7 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
         if decision.verdict != WRONG and (decision.text or decision.label is not None):
-            raise InvalidInput("A right answer or response goes with the verdict `wrong` alone; leave it out.")
+            raise InvalidInput("A correct answer or response requires the verdict `wrong` alone; leave it out.")
         if decision.label is not None:
             self._check_answer(decision, decision.label)
         elif decision.text:

@@ -67,9 +67,8 @@ def described(table: pd.DataFrame, projection: Projection, tried: Mapping[int, f
     least = float(worst["kendall_tau"])
     met = least >= TARGET
     said = (f"Gradients are projected onto {projection.dimension:,} numbers at random{_why(projection, tried or {})}. "
-            f"Between two seeds of the projection, rankings agree by τ = {_floored(least)} ({_named(worst)}) to "
-            f"{_floored(best['kendall_tau'])} "
-            f"({_named(best)}), per query")
+            f"Rankings of two seeds of the projection agree by τ = {_floored(least)} ({_named(worst)}) to "
+            f"{_floored(best['kendall_tau'])} ({_named(best)}), per query")
     advice = ("." if met else f": below {TARGET}, part of the ranking is due to the seed; a larger `dimension`, or "
                               "the projector `identity`, reduces it.")
     return {**chosen, "least": least, "met": met, "outcome": MET if met else MISSED, "sentence": said + advice}

@@ -51,13 +51,13 @@ class Answers:
             return {lesson: Answer(guess, bool(opened)) for lesson, guess, opened in rows}
 
     def keep(self, visitor: str, lesson: str, answer: Answer, joined: bool = False) -> None:
-        """Record what a browser answers, in place of what it answered before.
+        """Record what a browser answers, instead of what it answered before.
 
         Raises `InvalidInput` for a new visitor of a class that has `MOST_VISITORS`.
         """
         with self._connected() as connection, immediate(connection):
             if joined and not self._admits(connection, visitor):
-                raise InvalidInput(f"This class has {MOST_VISITORS} devices; answer together with a neighbour.")
+                raise InvalidInput(f"This class has {MOST_VISITORS} devices; share a device with a neighbour.")
             connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
                                (visitor, lesson, answer.guess, answer.opened, joined, time.time()))
             connection.execute("DELETE FROM answers WHERE at < ? OR rowid <= (SELECT max(rowid) FROM answers) - ?",

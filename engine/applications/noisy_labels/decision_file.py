@@ -128,7 +128,7 @@ def parse_decisions(content: bytes, called: str) -> DecisionFile:
     decided = tuple(line for line in lines if line.verdict)
     if not decided:
         raise InvalidInput(f"{called} decides nothing: no row has a verdict; write `{WRONG}` into the column "
-                           f"`{VERDICT}`, and the right label beside it where it is known." if table.verdicts else
+                           f"`{VERDICT}`, and the right label next to it if it is known." if table.verdicts else
                            f"{called} changes nothing: it has no rows; give one row a change.")
     [(example, times)] = Counter(line.example for line in decided).most_common(1)
     if times > 1:

@@ -98,7 +98,7 @@ class DuplicatesRequest(OfSource[Duplicates]):
     about: ClassVar = "Near-duplicates in"
     command: ClassVar = "near-duplicates"
     doing: ClassVar = "near-duplicates"
-    outputs: ClassVar = {"out": "The pairs to write."}
+    outputs: ClassVar = {"out": "Output pairs."}
 
     threshold: Annotated[float, Field(gt=0.0, lt=1.0, description=(
         "Threshold, as a fraction of the median nearest-neighbour distance."))] = 0.13

@@ -26,8 +26,8 @@ from engine.external.table import Table
 from engine.store import external_scores
 from engine.store.external_scores import ExternalScores
 
-MEANING = {"plus": "a larger score means that the label is more likely wrong",
-           "minus": "a smaller score means that the label is more likely wrong"}
+MEANING = {"plus": "a larger score means that the label is more likely to be wrong",
+           "minus": "a smaller score means that the label is more likely to be wrong"}
 
 PROBABILITIES = "probabilities"
 """What the facts of scores hold that were made of predicted probabilities."""
@@ -65,7 +65,7 @@ def matched(data: NoisyData, table: Table, file: str) -> ExternalScores:
     if (r, c) == (n, data.evidence.classes) and _are_probabilities(table.values):
         return _of_probabilities(data, table, file)
     if 1 not in (r, c) or r * c != n:
-        square = " (of a square matrix its diagonal is the self-influence)" if r == c else ""
+        square = " (the diagonal of a square matrix is the self-influence)" if r == c else ""
         raise InvalidInput(f"The table is {r:,} × {c:,}, but {n:,} labels are searched; give one score for each of "
                            f"them{square}.")
     values = _in_order(table.values.ravel(), table.rows if c == 1 else table.candidates)
@@ -129,6 +129,6 @@ def with_external(scored: Scored, data: NoisyData, several: Sequence[ExternalSet
             raise InvalidInput(f"The scores “{one.title}” belong to other labels than these; choose the data that they "
                                "were imported for, or import scores of these.")
         if pair in suspicion:
-            raise InvalidInput(f"There is a ranking named “{one.title}” already; give the scores another name.")
+            raise InvalidInput(f"There is already a ranking named “{one.title}”; give the scores another name.")
         suspicion[pair] = SIGNS[one.sign] * held.values[0]
     return replace(scored, suspicion=suspicion)

@@ -20,6 +20,6 @@ def fault(judge: Judge, held_out: HeldOut) -> str:
     said = (f"Models of the same kind agree with {same.accuracy:.1%} of the {same.examples:,} searched labels, each "
             "held out in turn")
     if same.is_weak:
-        return (f"{said}, so the model is the problem, not the verified examples. {REMEDY}")
-    return (f"{said}, so the verified examples differ from the others: harder ones, or labelled by another rule. "
-            "Verify a random sample instead.")
+        return (f"{said}, so the model is at fault, not the verified examples. {REMEDY}")
+    return (f"{said}, so the verified examples differ from the others: they are harder, or were labelled by a "
+            "different rule. Verify a random sample instead.")

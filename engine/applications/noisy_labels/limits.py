@@ -13,7 +13,7 @@ def size(name: str, wanted: int | None, available: int, of_what: str) -> int:
     if available == 0:
         raise InvalidInput(f"There are no {of_what}; take fewer trusted examples of every class.")
     if wanted is not None and wanted > available:
-        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; ask for fewer.")
+        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; use fewer.")
     return available if wanted is None else wanted
 
 

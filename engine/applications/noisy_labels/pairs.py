@@ -31,9 +31,9 @@ class Over:
 
 
 MEAN = Over("the mean over all trusted examples",
-            "A label is suspicious where the answer, averaged over the trusted examples, is low.", lambda _: Mean())
+            "A label is suspicious if the answer, averaged over the trusted examples, is low.", lambda _: Mean())
 OF_ITS_LABEL = Over("the trusted examples of its own class",
-                    "A label is suspicious where the answer for the mean of its own class's trusted examples is low.",
+                    "A label is suspicious if the answer for the mean of the trusted examples of its own class is low.",
                     lambda evidence: OwnClass(evidence.trusted_y, evidence.y))
 
 

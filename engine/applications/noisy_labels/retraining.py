@@ -178,7 +178,7 @@ def corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[in
         y[row] = label
     weights[np.array(list(removed), dtype=np.int64)] = 0
     if len(np.unique(y[weights > 0])) < 2:
-        raise InvalidInput("Examples of one class only would be left; remove fewer.")
+        raise InvalidInput("Only examples of one class would remain; remove fewer.")
     return y, weights
 
 

@@ -21,7 +21,7 @@ class Task:
 
     queries: named sets of records; `reference` names the one that attribution asks about.
     sign: +1 where a sought record supports the queried behavior, −1 where it harms it.
-    sought: detection title -> flag. Only evaluation reads the flags.
+    sought: detection title -> flag. Flags are read only for evaluation.
     """
 
     name: str
@@ -62,8 +62,8 @@ def sample_questions(settings: Mapping[str, Any], wanted: int) -> tuple[list[Que
     pool = [q for q in sources.of(settings).load(wanted, settings.get("hardest"))
             if len(q.choices) > 1 and (longest is None or q.length <= longest)]
     if len(pool) < wanted:
-        raise InvalidInput(f"The task needs {wanted:,} questions, but only {len(pool):,} are available; ask for fewer, "
-                           "or allow longer ones.")
+        raise InvalidInput(f"The task needs {wanted:,} questions, but only {len(pool):,} are available; use fewer, or "
+                           "allow longer ones.")
     rng = np.random.default_rng(settings.get("seed", 0))
     return [pool[index] for index in rng.permutation(len(pool))[:wanted]], rng
 

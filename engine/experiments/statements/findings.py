@@ -76,7 +76,7 @@ def _rows(given: Mapping[str, PublishedEvidence]) -> dict[str, TableRows]:
             for name, one in given.items()}
     seeds = {tuple(one.manifest["seeds"]) for one in given.values()} if len(given) > 1 else set()
     if len(seeds) > 1 or len(set[int]().union(*(own.seed_counts for own in rows.values()))) > 1:
-        raise Missing("Its rows do not all have the same seeds, so no difference can be taken within a seed.")
+        raise Missing("Its rows do not all have the same seeds, so no within-seed difference can be computed.")
     return rows
 
 

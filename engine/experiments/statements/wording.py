@@ -11,8 +11,8 @@ from engine.experiments.conventions import AS_PAPER, TITLES
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, adjusted_level
 
 VERDICTS = (CONFIRMED, CONTRADICTED, UNDECIDED)
-ADJUSTMENT = ("A statement of k comparisons is confirmed where the 95% interval over seeds of each of them lies on its "
-              "side, and contradicted where one lies on the other side at level 1 − 0.05/k (Bonferroni over its k "
+ADJUSTMENT = ("A statement of k comparisons is confirmed if the 95% interval over seeds of each of them lies on the "
+              "stated side, and contradicted if one lies on the other side at level 1 − 0.05/k (Bonferroni over its k "
               "comparisons); there is no adjustment across statements.")
 """What decides, in one sentence."""
 

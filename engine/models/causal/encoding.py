@@ -260,8 +260,8 @@ class Encoder:
             raise InvalidInput(f"The model's chat template cannot be read ({' '.join(str(error).split())[:120]}); "
                                "correct `chat_template` beside the tokenizer.") from None
         if text != again:
-            raise InvalidInput("The model's chat template writes one conversation differently each time; remove what "
-                               "is random from `chat_template` beside the tokenizer.")
+            raise InvalidInput("The model's chat template writes one conversation differently each time; remove its "
+                               "random parts from `chat_template` beside the tokenizer.")
         return text.rpartition(PROBE)[2].strip() or eos if PROBE in text else eos
 
 

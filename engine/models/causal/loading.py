@@ -240,7 +240,7 @@ def _options(files: ModelFiles) -> dict[str, Any]:
 
 def _check_tokenizer(name: str, files: ModelFiles) -> None:
     if files.local and not any((Path(files.source) / file).is_file() for file in TOKENIZERS):
-        raise InvalidInput(f"`{name}` has no tokenizer (tokenizer.json); put its files beside the weights, or choose "
+        raise InvalidInput(f"`{name}` has no tokenizer (tokenizer.json); put its files next to the weights, or choose "
                            "another model.")
 
 
@@ -276,8 +276,8 @@ def _check_memory(name: str, config: Any, device: str, dtype: torch.dtype) -> bo
             return False
     fits = have / wanted * count / 1e9
     raise InvalidInput(f"`{name}` has {count / 1e9:.2g} billion parameters and needs about {wanted / 2**30:.0f} GiB, "
-                       f"of which {what} {have / 2**30:.1f} free; what would fit is a model of up to {fits:.2g} "
-                       "billion parameters.")
+                       f"of which {what} {have / 2**30:.1f} free; a model that fits has up to {fits:.2g} billion "
+                       "parameters.")
 
 
 def _free_memory() -> int:

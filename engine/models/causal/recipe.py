@@ -39,30 +39,32 @@ class FineTuning(TrainingRecipe):
     unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule", "checkpoints_at", "dropout")
     stored: ClassVar = {"checkpoints", "checkpoints_at"}
     rank: Count = setting(
-        16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER,
+        16, "Rank of the adapters; 0 trains all parameters of the model itself.", PAPER,
         "memory and gradient size, in proportion", ge=0, le=4_096)
     scaling: Number = setting(32.0, "α of LoRA: an adapter is scaled by α/rank.", PAPER, FREE, gt=0, le=1e6)
     dropout: Number = setting(
         0.0, "Dropout: the fraction of an adapter's inputs set to 0 in a training step.", "none", "slower steps",
         ge=0, lt=1)
     targets: str = setting(
-        "all-linear", "The layers that get adapters, by names with commas between.", PAPER,
+        "all-linear", "Names of the layers with adapters, separated by commas.", PAPER,
         "memory and gradient size, in proportion to the number of layers")
     learning_rate: Number = setting(1e-4, "The peak learning rate η of AdamW.", PAPER, FREE, gt=0, le=100)
     weight_decay: Number = setting(0.0, "The decoupled weight decay λ of AdamW.", PAPER, FREE, ge=0, le=100)
     schedule: Literal["cosine", "constant", "linear"] = setting(
-        "cosine", "Of the learning rate after the warm-up: a cosine or a line down to zero, or constant.", PAPER, FREE)
-    warmup: Number = setting(0.03, "Fraction of the steps in which the learning rate rises.", PAPER, FREE, ge=0, lt=1)
+        "cosine", "Schedule of the learning rate after the warm-up: cosine or linear to zero, or "
+                  "constant.", PAPER, FREE)
+    warmup: Number = setting(0.03, "Fraction of the steps during which the learning rate "
+                                   "rises.", PAPER, FREE, ge=0, lt=1)
     clip: Number = setting(1.0, "The gradient norm at which a step is clipped.", PAPER, FREE, gt=0, le=1e6)
     batch: Count = setting(8, "Records a step.", PAPER, "memory in proportion; fewer steps", ge=1, le=1_000_000)
     epochs: Count = setting(1, "Passes over the records; 0 leaves the model as it is.", PAPER, GROWS, ge=0, le=100_000)
     context: Count = setting(
-        1_024, "The most tokens of a record.", PAPER, "time and memory of longer records", ge=8, le=1_000_000)
+        1_024, "Maximal number of tokens of a record.", PAPER, "time and memory of longer records", ge=8, le=1_000_000)
     checkpoints: Count = setting(
-        4, "Points of the training that are stored, the last being its end.", PAPER,
+        4, "Number of training states that are stored, the last being its end.", PAPER,
         "work after the training, and space on disk, in proportion", ge=1, le=1_000)
     checkpoints_at: Fractions = setting(
-        "", "Fractions of the training after which a point is stored, such as 0.33,0.66,1, in place of equally spaced "
+        "", "Fractions of the training after which a state is stored, such as 0.33,0.66,1, instead of equally spaced "
         "ones; the last is its end.", "none", FREE)
 
     @model_validator(mode="before")
@@ -147,6 +149,6 @@ class FineTuning(TrainingRecipe):
         dropped = f" with dropout {short(self.dropout)}" if self.dropout else ""
         what = f"Adapters of rank {self.rank}{dropped} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
-        return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
-                f"{short(self.learning_rate)} with warm-up and {AFTERWARDS[self.schedule]}{decay}"
-                f"{self.precision_clause}.")
+        return (f"{what} for {self.epochs:,} epochs with AdamW in batches of {self.batch:,}, learning rate "
+                f"{short(self.learning_rate)} with warm-up and "
+                f"{AFTERWARDS[self.schedule]}{decay}{self.precision_clause}.")

@@ -24,7 +24,7 @@ class RowTexts:
         """The records of rows (b, width). Raises `InvalidInput` for a row that is none of those."""
         keys = _keys(rows)
         if not self._rows.keys() >= set(keys):
-            raise InvalidInput("Only the tokens of the query are available, not its text; draw the queries from a "
+            raise InvalidInput("Only the tokens of the query are available, not its text; sample the queries from a "
                                "dataset.")
         return [self.records[self._rows[key]] for key in keys]
 

@@ -37,8 +37,8 @@ def check_config(name: str, config: Any) -> None:
 
 def _check_quantised(name: str, method: str) -> None:
     if method != BITS:
-        raise InvalidInput(f"The weights of `{name}` are quantised ({method}), which is not read here; give the model "
-                           "in float32 or bfloat16, quantised by bitsandbytes, or as a GGUF file.")
+        raise InvalidInput(f"The weights of `{name}` are quantised ({method}), which is not supported here; give the "
+                           "model in float32 or bfloat16, quantised by bitsandbytes, or as a GGUF file.")
     if not find_spec(BITS):
         raise InvalidInput(f"The weights of `{name}` are quantised by {BITS}, which is not installed; install it "
                            f"(`pip install {BITS}`), or give the model in float32 or bfloat16.")
@@ -48,11 +48,12 @@ def check_prompts(name: str, adapters: dict[str, Any]) -> None:
     """Raises `InvalidInput` for the configuration of adapters that learn tokens in front of every prompt."""
     if adapters.get("num_virtual_tokens"):
         raise InvalidInput(f"`{name}` is of the kind {adapters.get('peft_type')}, which learns tokens placed before "
-                           "the prompt; give adapters of layers, such as LoRA's, or merge what can be merged.")
+                           "the prompt; give adapters of layers, such as LoRA's, or merge them if possible.")
 
 
 def check_lora(name: str, folder: Path) -> None:
-    """Raises `InvalidInput` for a folder of adapters that holds more than LoRA's A and B, such as DoRA's magnitudes."""
+    """Raises `InvalidInput` for a folder of adapters that contains more than LoRA's A and B, such as DoRA's
+    magnitudes."""
     from safetensors import safe_open
 
     with safe_open(folder / WEIGHTS, "pt") as file:

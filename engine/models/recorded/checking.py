@@ -72,12 +72,13 @@ def check(training: Training, look: Callable[[], None] = lambda: None,
 def _causes(run: Recording, training: Training, off: float, some: bool) -> list[str]:
     known = run.conditions(training.device)
     if off < ROUNDING:
-        return [*known, "The difference is of the size of rounding: kernels that add in varying order, a different "
-                        "memory layout of batches, or a loss that sums in a different order would cause that."]
+        return [*known, "The difference has the size of rounding errors: kernels that add in varying order, a "
+                        "different memory layout of batches, or a loss that sums in a different order would cause "
+                        "this."]
     if some:
-        return [*known, "As other stretches replay, something happened only there: weights that were changed outside "
-                        "of the optimizer, parameters that were frozen for a while, a state of the optimizer that was "
-                        "reset, or a batch that was not the recorded one."]
-    return [*known, "The steps differ from those of the recorded optimizer on the mean cross-entropy of the "
-                    "recorded batches: another loss or penalty, gradients that were clipped or altered (give the "
-                    "recorder its `clip`), or randomness that is not sampled from torch's generator would cause that."]
+        return [*known, "Other segments replay, so something happened only there: weights changed outside the "
+                        "optimizer, parameters frozen for a while, a reset optimizer state, or a batch other than the "
+                        "recorded one."]
+    return [*known, "The steps differ from those of the recorded optimizer on the mean cross-entropy of the recorded "
+                    "batches: another loss or penalty, clipped or altered gradients (give the recorder its `clip`), "
+                    "or randomness not sampled from torch's generator would cause this."]

@@ -146,7 +146,7 @@ class Recording:
             differences.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
         if facts.threads != torch.get_num_threads():
             differences.append(f"It was recorded with {facts.threads} threads and replayed with "
-                               f"{torch.get_num_threads()}, which sum in a different order.")
+                               f"{torch.get_num_threads()}, which add in a different order.")
         return differences
 
     @property
@@ -222,7 +222,7 @@ def open_recording(folder: Path) -> Recording:
 def read_facts(folder: Path) -> RecordingFacts:
     """What `recording.json` says; no other file is read. Raises `InvalidInput` where it is damaged."""
     try:
-        too_long = _damaged(folder, "its facts are too long")
+        too_long = _damaged(folder, "its metadata are too long")
         data = json.loads(read_whole(folder / FACTS, "recording", MOST_FACTS, too_long))
     except (ValueError, RecursionError):
         raise InvalidInput(_damaged(folder, f"`{FACTS}` is not JSON")) from None
@@ -248,7 +248,7 @@ def _batches(folder: Path, facts: RecordingFacts) -> Batches:
     try:
         batches = Batches(**tensors)
     except TypeError:
-        raise InvalidInput(_damaged(folder, f"`{STEPS}` does not hold what it should")) from None
+        raise InvalidInput(_damaged(folder, f"`{STEPS}` does not contain the expected data")) from None
     whole = (batches.sizes, batches.examples, batches.drawn, batches.traces)
     fits = (all(not part.is_floating_point() and part.ndim == 1 for part in whole)
             and all(len(part) == facts.steps for part in (batches.sizes, batches.rates, batches.traces, batches.drawn))

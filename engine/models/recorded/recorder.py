@@ -164,7 +164,7 @@ class Recorder:
     def _before(self, _: Any, given: tuple, named: dict[str, Any]) -> None:
         """What decides the step, as it stands before it."""
         if any(callable(one) for one in (*given, *named.values())):
-            self.doubt("its steps were given a closure, which evaluates the batch inside a step")
+            self.doubt("its steps used a closure, which evaluates the batch inside a step")
         if self.pending is None:
             self.doubt("no batch was given before the step")
             self.pending = [], generator_state(self.device)
@@ -245,7 +245,7 @@ class Recorder:
             write()
         except StoreError as error:
             self._stop()
-            warnings.warn(f"The recording ends at step {len(self.sizes)}, and the training goes on: {error}",
+            warnings.warn(f"The recording ends at step {len(self.sizes)}, but the training continues: {error}",
                           stacklevel=2)
 
     def _stop(self) -> None:

@@ -56,7 +56,7 @@ class RecordingCallback(TrainerCallback):
                                 "differ in length")
         if mask is not None and not bool(mask.all()) and any(
                 part.p for part in module.modules() if isinstance(part, nn.Dropout)):
-            self.recorder.doubt("its dropout also drew masks for padding, which is placed differently here")
+            self.recorder.doubt("its dropout also sampled masks for padding, which is placed differently here")
         self.recorder.tokens(ids, torch.ones_like(ids) if mask is None else mask, learned)
 
     def on_train_end(self, *_: Any, **__: Any) -> None:

@@ -103,7 +103,7 @@ def test_a_weight_that_all_examples_share_changes_nothing_under_adam():
 @pytest.mark.slow
 def test_what_source_costs_under_adamw():
     """The numbers of the guide, in its table and below it."""
-    table = GUIDE.read_text(encoding="utf-8").partition("trained by AdamW for 60 steps")[2]
+    table = GUIDE.read_text(encoding="utf-8").partition("trained with AdamW for 60 steps")[2]
     below = " ".join(table.partition("With ε = 1 ")[2].split())
     single, others = {}, {}
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `1")]
@@ -118,8 +118,8 @@ def test_what_source_costs_under_adamw():
         expected = [*(f"{error:.2f}" for error in found["so_far"]), f"{found['tau'].iloc[-1]:.2f}"]
         assert cells == expected
     assert single["1"].idxmax() == "curvature"
-    assert below.startswith(f"the largest single cause is EK-FAC in place of the Hessian, {single['1'].max():.2f}.")
-    assert f"falls there from {told['1e-8'][2]} to {told['1e-8'][3]};" in below
+    assert below.startswith(f"the largest single cause is EK-FAC instead of the Hessian, {single['1'].max():.2f}.")
+    assert f"that cause lowers the error from {told['1e-8'][2]} to {told['1e-8'][3]};" in below
     assert f"in this case they are off by {others['1e-8']:.2f} and by {others['1']:.2f}." in below
 
 

@@ -282,13 +282,12 @@ def test_the_card_says_which_question_an_exact_answer_loses_on(case):
     assert list(table.n) == [3, 2, 3] and list(table.n_dropped) == [0, 1, 0]
     [said] = card.verdicts(lds, table, "query_loss")
     assert said == ("Exact step is exact for its own question and scores below Exact leave-one-out: 0.21 ± 0.06 and "
-                    "0.91 "
-                    "± 0.02. The benchmark tests another intervention and training process; whether that explains it "
-                    "was not measured.")
+                    "0.91 ± 0.02. The benchmark tests another intervention and training process; whether that "
+                    "explains the score was not measured.")
     told = card.rows(lds, {"loo": {"": np.array([0.2, 0.21, 0.2])}, "gradsim": found["loo"]}, Sizes(protocol="subset"))
     [said] = card.verdicts(lds, told, "query_loss")
-    assert said.endswith("models of the protocol `subset` instead of the recorded run; whether that "
-                         "explains it was not measured.")
+    assert said.endswith("models of the protocol `subset` instead of the recorded run; whether that explains the "
+                         "score was not measured.")
     [said, _] = card.verdicts(BENCHMARKS["subclasses"], card.rows(BENCHMARKS["subclasses"], {
         **found, "nearest": {"": np.array([0.99, 0.99, 0.99])}}), "query_loss")
     assert "Similarity within a class is the target here" in said

@@ -72,7 +72,7 @@ def test_draws():
     sizes = np.bincount(paired[2:].sum(1), minlength=9)[1:9] / 2000
     expected = 1 / (np.arange(1, 9) * np.arange(8, 0, -1))
     np.testing.assert_allclose(sizes, expected / expected.sum(), atol=0.04)
-    with pytest.raises(InvalidInput, match="With one candidate subsets"):
+    with pytest.raises(InvalidInput, match="With a single candidate, subsets"):
         Draw(kind="halves").membership(1)
 
 

@@ -15,9 +15,9 @@ FAULTY = {
     "[NaN]": "holds NaN", "[-Infinity]": "holds -Infinity", "[1e400]": "holds a number that is too large",
     '{"eta": -1e400}': "has at `eta` a number that is too",
     "9" * 5_000: "whole number of 5,000 digits", '"\\ud800"': "half a letter", '{"\\udc00": 1}': "half a letter",
-    "[" * 100_000: "is JSON that nests lists or objects more than",
-    "[" * 70 + "]" * 70: "nests lists or objects more than",
-    '{"a":' * 500 + "1" + "}" * 500: "nests lists or objects more than",
+    "[" * 100_000: "contains JSON with lists or objects nested more than",
+    "[" * 70 + "]" * 70: "lists or objects nested more than",
+    '{"a":' * 500 + "1" + "}" * 500: "lists or objects nested more than",
     b"\xff\xfe": "is not JSON that can be read"}
 
 

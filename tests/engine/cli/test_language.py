@@ -60,7 +60,7 @@ def test_options_say_the_run_that_its_json_says(tmp_path):
 
 @pytest.mark.parametrize(("options", "sentence"), [
     ({"model": "m"}, "A run needs --model and --train"),
-    ({"run": "{}", "held": 3}, "--run says the whole run"),
+    ({"run": "{}", "held": 3}, "--run specifies the whole run"),
     ({"model": "m", "train": Path("a"), "queries": Path("b"), "held": 3}, "give one of them"),
     ({"model": "m", "train": Path("a"), "recipe": "{epochs"}, "--recipe is")])
 def test_options_that_say_no_run_or_two_are_refused(options, sentence):

@@ -195,7 +195,7 @@ def talk(**answer):
 
 @pytest.mark.parametrize("key", ["tool_calls", "function_call", "reasoning_content", "thinking"])
 def test_what_a_template_would_write_beside_the_text_is_refused(key):
-    with pytest.raises(InvalidInput, match=f"a message has `{key}`, which is not read"):
+    with pytest.raises(InvalidInput, match=f"a message has `{key}`, which is not supported"):
         parse_lines([talk(**{key: [{"name": "f"}]})])
     assert len(parse_lines([talk(**{key: None})], "every")) == 2
 

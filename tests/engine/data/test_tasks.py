@@ -106,7 +106,7 @@ def test_the_same_settings_give_the_same_task_and_flags_do_not_identify_it():
 
 
 def test_more_questions_than_there_are_is_one_sentence():
-    with pytest.raises(InvalidInput, match="120 are available; ask for fewer"):
+    with pytest.raises(InvalidInput, match="120 are available; use fewer"):
         build({**CORRUPTION, "clean": 4000})
 
 

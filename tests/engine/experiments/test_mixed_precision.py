@@ -65,7 +65,7 @@ def test_a_row_by_hand(tmp_path, monkeypatch):
 
 
 def test_a_device_that_does_not_gain_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(InvalidInput, match="trains in float32 even where mixed precision is requested"):
+    with pytest.raises(InvalidInput, match="trains in float32 even if mixed precision is requested"):
         run(2, tmp_path, 0.5, monkeypatch)
 
 

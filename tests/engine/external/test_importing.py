@@ -89,7 +89,7 @@ def test_unrelated_scores_leave_the_sign_open(small, exact):
 def test_a_square_table_that_the_data_do_not_tell_leaves_its_axes_open():
     square = problem(n=30, candidates=range(7), queries=7)
     seen = preview(square, Table(np.random.default_rng(5).normal(size=(7, 7))), compute(square, STEP)[0])
-    assert not seen.axes_certain and "state what the rows are" in seen.reasons[0]
+    assert not seen.axes_certain and "state whether the rows are queries" in seen.reasons[0]
 
 
 @pytest.mark.parametrize("order", [LISTED, TRAINING])

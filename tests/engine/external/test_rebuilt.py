@@ -58,7 +58,7 @@ def test_a_network_has_the_same_logits(model):
 def test_the_layers_are_those_whose_parameters_count():
     assert rebuilt(network("mlp"), "mlp").layers == ("hidden", "head")
     assert rebuilt(network("mlp", "last_layer"), "mlp").layers == ("head",)
-    with pytest.raises(InvalidInput, match="take whole layers"):
+    with pytest.raises(InvalidInput, match="support only whole layers"):
         rebuilt(network("mlp", "weight$"), "mlp")
 
 

@@ -46,7 +46,7 @@ def test_the_curve_runs_from_the_most_suspicious_on():
 
 def test_what_cannot_be_measured():
     for flags in (np.zeros(10, dtype=bool), np.ones(10, dtype=bool)):
-        with pytest.raises(InvalidInput, match="no label, or every label"):
+        with pytest.raises(InvalidInput, match="no label or every label"):
             detection(flags, SUSPICION)
     with pytest.raises(InvalidInput, match="10 flags and 9 scores"):
         detection(FLAGS, SUSPICION[:9])

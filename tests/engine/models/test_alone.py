@@ -34,10 +34,10 @@ X = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
 
 @pytest.mark.parametrize("module, said", [
     (Forward(lambda out: functional.dropout(out, 0.5)), "passes over the same inputs differ .* pass of `Forward` its"),
-    (Forward(lambda out: out - out.mean(0)), "else is in its batch, first in the forward pass of `Forward` itself"),
+    (Forward(lambda out: out - out.mean(0)), "the rest of its batch, first in the forward pass of `Forward` itself"),
     (nn.Sequential(nn.Unflatten(1, (1, 4)), nn.BatchNorm1d(1, track_running_stats=False), nn.Flatten()),
-     "what else is in its batch, first in the layer `1` .BatchNorm1d."),
-    (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False)), "does not take one input alone"),
+     "the rest of its batch, first in the layer `1` .BatchNorm1d."),
+    (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False)), "does not accept a single input"),
     (nn.Sequential(Doubling(), nn.Linear(4, 3)), "changes its inputs in place"),
     (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout()), None)])
 def test_two_passes_and_single_rows_are_compared(module, said):

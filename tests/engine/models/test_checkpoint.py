@@ -82,7 +82,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path, protocol, write):
     target = module()
     before = module()
     before.load_state_dict(target.state_dict())
-    with pytest.raises(InvalidInput, match="`weights.pt` holds more than tensors .* was not opened; save"):
+    with pytest.raises(InvalidInput, match="`weights.pt` contains more than tensors .* was not opened; save"):
         load_checkpoint(target, path)
     assert not mark.exists() and same(target, before)
     pickle.loads(pickle.dumps(Malicious(mark)))
@@ -91,7 +91,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path, protocol, write):
 
 def test_a_pickled_module_is_refused(tmp_path):
     torch.save(module(), tmp_path / "model.pt")
-    with pytest.raises(InvalidInput, match=r"holds more than tensors .* save `model.state_dict\(\)`"):
+    with pytest.raises(InvalidInput, match=r"contains more than tensors .* save `model.state_dict\(\)`"):
         read_state(tmp_path / "model.pt")
 
 
@@ -113,7 +113,7 @@ def test_truncated_files(tmp_path, kind, share):
 @pytest.mark.parametrize("content", [b"no checkpoint at all", b"{" * 40, bytes(8) + b"{}", b"PK\x03\x04" + bytes(99)])
 def test_foreign_files(tmp_path, content):
     (tmp_path / "weights.pt").write_bytes(content)
-    with pytest.raises(InvalidInput, match="`weights.pt` (is cut short|holds more)"):
+    with pytest.raises(InvalidInput, match="`weights.pt` (is cut short|contains more)"):
         read_state(tmp_path / "weights.pt")
 
 

@@ -97,7 +97,7 @@ def test_a_head_that_is_used_twice_is_refused(build):
 
 
 def test_a_layer_that_computes_something_else_is_refused():
-    with pytest.raises(InvalidInput, match="not linear in what it reads"):
+    with pytest.raises(InvalidInput, match="not linear in its input"):
         readout(nn.Sequential(nn.Linear(4, 3), NotLinear(3, 3)), torch.randn(2, 4))
 
 

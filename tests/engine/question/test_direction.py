@@ -141,7 +141,7 @@ def of_changed(one):
 
 def of_scored(one):
     text = direction.scored(one.scoring)
-    assert ("with the sign turned" in text) == (one.scoring.intervention.kind == "remove")
+    assert ("with the sign flipped" in text) == (one.scoring.intervention.kind == "remove")
     assert np.sign(one.score) == np.sign(one.change), "oriented: positive supports"
     right(text, one)
 

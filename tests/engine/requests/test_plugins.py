@@ -164,7 +164,7 @@ class CountsRequest(OfCandidates[Counts]):
     name: ClassVar = "class-counts"
     answer: ClassVar = Counts
     doing: ClassVar = "counting"
-    outputs: ClassVar = {"out": "Table to write: a row for each class."}
+    outputs: ClassVar = {"out": "Output table, one row per class."}
 
     least: Annotated[int, Field(ge=0, description="Exclude classes with fewer candidates.")] = 0
 

@@ -174,7 +174,7 @@ DAMAGE = {
     "no manifest": (lambda f: (f / "manifest.json").unlink(), "manifest is missing"),
     "garbage": (lambda f: (f / "manifest.json").write_text("{]"), "not JSON"),
     "binary": (lambda f: (f / "manifest.json").write_bytes(b"\xff\x00\x80"), "not JSON"),
-    "deep": (lambda f: (f / "manifest.json").write_text("[" * 100_000), "nests lists or objects"),
+    "deep": (lambda f: (f / "manifest.json").write_text("[" * 100_000), "lists or objects nested"),
     "list": (lambda f: (f / "manifest.json").write_text("[1]"), "holds a list, not an object"),
     "nan": (lambda f: edit_manifest(f, "1.5", "NaN"), "holds NaN"),
     "twice": (lambda f: edit_manifest(f, '"seeds"', '"spec": 1, "seeds"'), "the key `spec` twice"),

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def test_records_show_text_marks_and_ranks(ran, screen):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="tracin"))
-    assert says(at, "Between two seeds of the projection, rankings agree by τ =")
+    assert says(at, "Rankings of two seeds of the projection agree by τ =")
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns
@@ -127,7 +127,7 @@ def test_records_follow_the_layer(ran):
 def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="less"))
-    assert says(at, "record's LESS score") and says(at, "momentum, which belongs to no token")
+    assert says(at, "record's LESS score") and says(at, "momentum, which cannot be assigned to a token")
     tokens = desk().known(ran.request).tables["tokens"]
     there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
     at.selectbox(key="choice:estimator").set_value("trak").run()

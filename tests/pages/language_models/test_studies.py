@@ -23,10 +23,10 @@ pytestmark = [pytest.mark.core, pytest.mark.usefixtures("home")]
 
 def test_without_results_the_page_says_how_to_get_them():
     at = sound(support.open("language_models"))
-    assert says(at, "No result of this study is here yet")
+    assert says(at, "There is no result of this study yet")
     assert says(at, "python -m engine reproduce figure-5-2 --preset small")
     for view in ("ablation", "removal"):
-        assert says(sound(support.open("language_models", show=view)), "No result of this study is here yet")
+        assert says(sound(support.open("language_models", show=view)), "There is no result of this study yet")
 
 
 def test_published_results_open_at_once(published):

@@ -73,7 +73,7 @@ def test_a_suggestion_has_its_probability_and_is_no_default(finished, home, scre
         assert page["given"] == finished.evidence.y[row]
         if scored.predicted[row] != finished.evidence.y[row]:
             assert suggested["label"] == scored.predicted[row] and f"{scored.probability[row]:.2f}" in suggested["why"]
-    assert "right label unknown (w)" in screen["words"]["wrong"]
+    assert "correct label unknown (w)" in screen["words"]["wrong"]
 
 
 def test_decisions_survive_a_restart(finished, home, screen):
@@ -132,14 +132,14 @@ def test_own_photos_are_read_anew_with_other_classes(empty):
     at.selectbox(key=f"own:side:{name}").set_value(16)
     at.text_area(key=f"own:list:{name}").set_value("\n".join(
         f"{kind}/{place}.png" for kind in ("cat", "dog", "kitten") for place in (3, 4)))
-    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
+    button(at, next(one.key for one in at.button if one.label == "Import with these settings")).click().run()
     read = address(sound(at), "data")[0]
     assert read.endswith(".reading") and data.load(read).image_shape == (16, 16, 3)
     assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, sampled from your own list of verified")
     assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or held out to measure accuracy; 1 not "
                     "readable.")
     at.text_area(key=f"own:list:{read}").set_value("cow/1.png")
-    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
+    button(at, next(one.key for one in at.button if one.label == "Import with these settings")).click().run()
     assert any("names `cow/1.png`, which is not among the data" in one.value for one in at.error)
 
 

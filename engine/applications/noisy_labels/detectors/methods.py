@@ -87,14 +87,14 @@ DETECTORS: dict[str, Detector] = {
     "normalized_margin": Detector(
         "Normalised margin", "By how much does a model that was not trained on this example prefer another label?",
         "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.normalized_margin)),
-    "aum": Detector("Area under the margin", "How low is the margin of the label, averaged over the training?",
+    "aum": Detector("Area under the margin", "How low is the margin of the label, averaged over training?",
                     "Pleiss et al. 2020", TRAINING, _on_the_way(path.area_under_margin), on_the_way=True),
-    "el2n": Detector("EL2N", "How far is the prediction from the label early in the training?", "Paul et al. 2021",
+    "el2n": Detector("EL2N", "How far is the prediction from the label early in training?", "Paul et al. 2021",
                      TRAINING, _on_the_way(path.el2n), on_the_way=True),
     "forgetting": Detector("Forgetting events", "How often does training forget the label after predicting it "
                                                 "correctly?",
                            "Toneva et al. 2019", TRAINING, _on_the_way(path.forgetting), on_the_way=True),
-    "mean_loss": Detector("Mean loss", "How large is the loss of the label, averaged over the training?",
+    "mean_loss": Detector("Mean loss", "How large is the loss of the label, averaged over training?",
                           "the small-loss criterion; Arpit et al. 2017", TRAINING, _on_the_way(path.mean_loss),
                           on_the_way=True),
     "knn_shapley": Detector(

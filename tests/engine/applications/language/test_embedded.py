@@ -86,9 +86,9 @@ def test_the_wrong_answer_is_the_other_choice():
 
 
 def test_more_records_than_the_world_holds():
-    with pytest.raises(InvalidInput, match="the embedded world holds 187,256; ask for fewer"):
+    with pytest.raises(InvalidInput, match="the embedded world holds 187,256; use fewer"):
         build({**BACKDOOR, "clean": 200_000})
-    with pytest.raises(InvalidInput, match="ask for fewer, or allow longer ones"):
+    with pytest.raises(InvalidInput, match="use fewer, or allow longer ones"):
         build({**BACKDOOR, "longest": 10})
 
 

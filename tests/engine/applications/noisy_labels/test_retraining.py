@@ -45,7 +45,7 @@ def test_nothing_changed_is_the_model_itself():
 
 @pytest.mark.parametrize(("removed", "relabelled", "said"), [
     ([10_000], {}, "no training example 10000; the review may be of another"), ([], {3: 10}, "no such class"),
-    (range(150), {}, "one class only would be left")])
+    (range(150), {}, "Only examples of one class would remain")])
 def test_what_is_refused(removed, relabelled, said):
     with pytest.raises(InvalidInput, match=said):
         retrained_accuracy(drawn(model="mlp"), list(removed), relabelled)

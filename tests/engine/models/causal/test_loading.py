@@ -57,7 +57,7 @@ def test_a_model_that_is_not_causal(tmp_path):
 
 def test_a_model_that_does_not_fit_says_what_would(model_folder, monkeypatch):
     monkeypatch.setattr(loading, "_free_memory", lambda: 100_000)
-    with pytest.raises(InvalidInput, match="what would fit is a model of up to") as error:
+    with pytest.raises(InvalidInput, match="a model that fits has up to") as error:
         loading.load(str(model_folder))
     assert "\n" not in str(error.value)
 

@@ -60,7 +60,7 @@ def test_quantised_weights_also_under_adapters(method, tmp_path, model_folder, n
     (adapters / "adapter_model.safetensors").touch()
     for folder in (base, adapters):
         with pytest.raises(InvalidInput, match="by bitsandbytes, which is not installed; install it" if (
-                method == "bitsandbytes") else rf"quantised \({method}\), which is not read here"):
+                method == "bitsandbytes") else rf"quantised \({method}\), which is not supported here"):
             loading.check(str(folder))
 
 

@@ -244,8 +244,8 @@ def test_damaged_folders_get_one_sentence(recorded, tmp_path, how, told):
 
 
 @pytest.mark.parametrize(("changes", "told"), [
-    ({"optimizer": "Unheard"}, "`Unheard`"), ({"options": {}}, "not what torch takes"),
-    ({"options": {"betas": "many", "eps": 1, "weight_decay": 0}}, "not what torch takes")])
+    ({"optimizer": "Unheard"}, "`Unheard`"), ({"options": {}}, "not those of torch"),
+    ({"options": {"betas": "many", "eps": 1, "weight_decay": 0}}, "not those of torch")])
 def test_facts_that_somebody_changed_are_not_replayed(recorded, tmp_path, changes, told):
     folder = altered(recorded, tmp_path / "run", lambda folder: facts(folder, **changes))
     assert told in training(folder).recipe.fault
@@ -304,7 +304,7 @@ def test_parts_in_evaluation_mode_and_closures_are_reasons_from_their_step(tmp_p
             optimizer.step(*([closure] if step == 2 else ()))
     reasons = open_recording(tmp_path / "run").facts.reasons
     assert [(one.step, one.why[:30]) for one in reasons] == [(2, "parts of the model were in eva"),
-                                                             (3, "its steps were given a closure")]
+                                                             (3, "its steps used a closure")]
 
 
 def test_whole_numbers_are_known_again_as_floats_and_the_other_way_round():

@@ -116,7 +116,7 @@ def test_adapters_of_any_kind_replay_bit_for_bit(home, lora):
 
 
 @pytest.mark.parametrize("changed, told", [
-    ({"bf16": True}, "autocast"), ({"lora": {"lora_dropout": 0.3}}, "dropout also drew masks for padding"),
+    ({"bf16": True}, "autocast"), ({"lora": {"lora_dropout": 0.3}}, "dropout also sampled masks for padding"),
     ({"lora": {"init_lora_weights": "pissa"}}, "")])
 def test_what_a_fine_tuning_cannot_be_made_again_for_is_said(home, changed, told):
     tuned(home / "run", home / "out", True, max_steps=2, **changed)
