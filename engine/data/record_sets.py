@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.basics.files import read_whole
 from engine.data.dataset import Dataset
 from engine.data.record_forms import Turns
-from engine.data.records import SPANS, Record, read_jsonl
+from engine.data.records import SPANS, Record, parse_content
 from engine.data.tasks import Task, build
 from engine.data.tasks import own as own_task
 
@@ -26,12 +27,12 @@ def load(name: str, title: str, settings: Mapping[str, Any], note: str = "") -> 
 
 
 def own(path: Path, name: str, title: str, turns: Turns = "last", rules: Mapping[str, str] | None = None) -> Dataset:
-    """A user's own records, a JSONL file, as `read_jsonl` takes turns and rules; the last tenth of them are the
+    """A user's own records, a JSONL file, as `parse_content` takes turns and rules; the last tenth of them are the
     queries.
 
     Raises `InvalidInput` for a file that holds no records, or a single one.
     """
-    records = read_jsonl(path, turns, rules)
+    records = parse_content(read_whole(path, "file"), turns=turns, rules=rules)
     held = max(1, int(HELD * len(records)))
     said = f"{len(records) - held:,} records, and the last {held:,} of the file as queries."
     return replace(dataset(name, title, own_task.of_records(records, {"held": held}), said),

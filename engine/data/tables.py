@@ -150,7 +150,9 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None
     named = columns.find(frame.drop(columns=column), columns.NAMES)
-    said = tuple(filter(None, (read.said, how)))
+    padded = sum(isinstance(value, str) and value != value.strip() for value in frame[column])
+    blanks = f"Blanks around the labels of {padded:,} rows were left out." if padded else ""
+    said = tuple(filter(None, (read.said, how, blanks)))
     return LabelledTable(frame, column, split if split != column else None, named, said)
 
 

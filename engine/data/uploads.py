@@ -18,7 +18,7 @@ from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
 from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
-from engine.data import embeddings, hub_folder, record_sets
+from engine.data import embeddings, hub_folder, record_sets, spellings
 from engine.data.dataset import Dataset
 from engine.data.frames import READERS
 from engine.data.image_folder import load_image_folder
@@ -208,8 +208,9 @@ def read(chosen: UploadOptions, name: str) -> Dataset:
     if unfit or chosen.embeddings and path.suffix == ARRAYS:
         raise InvalidInput(f"`{min(unfit, default='embeddings')}` does not apply to such data; leave it out.")
     files = chosen.model_copy(update={"classes": {}, "trusted": {}, "queries": ""})
-    return chosen.applied(replace(_loaded(path, path.stat().st_mtime_ns, canonical_json(files.model_dump(mode="json"))),
-                                  name=name))
+    dataset = chosen.applied(replace(_loaded(path, path.stat().st_mtime_ns,
+                                             canonical_json(files.model_dump(mode="json"))), name=name))
+    return dataset if dataset.records else replace(dataset, said=(*dataset.said, *spellings.sentences(dataset)))
 
 
 @lru_cache(maxsize=1)

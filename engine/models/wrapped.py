@@ -87,7 +87,11 @@ def _separate(module: nn.Module) -> None:
 
 
 def in_precision(module: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """The module with its real numbers in `dtype`; complex buffers, such as rotations, stay complex."""
+    """The module with its real numbers in `dtype`, also those of tensors that it holds beside its parameters and
+    buffers; complex buffers, such as rotations, stay complex."""
+    for part in module.modules():
+        vars(part).update({name: value.to(dtype) for name, value in vars(part).items()
+                           if isinstance(value, Tensor) and value.is_floating_point()})
     if dtype == torch.float64:
         return module.double()
     return module.float() if dtype == torch.float32 else module.to(dtype)

@@ -69,7 +69,8 @@ class ModelFiles:
 
 
 def find(name: str) -> ModelFiles:
-    """The files of a model: a path, a folder under WHICHFLUENCE_MODELS, an embedded one, else the hub's name."""
+    """The files of a model: a path, a folder under WHICHFLUENCE_MODELS, an embedded one, else the hub's name. Raises
+    `InvalidInput` for an empty name, and a folder of several GGUF files."""
     if not name.strip():
         raise InvalidInput("The name of the model is empty; give a folder, or a name such as SmolLM2-135M-Instruct.")
     candidates = [Path(name).expanduser()]
@@ -82,6 +83,9 @@ def find(name: str) -> ModelFiles:
         if folder.is_dir():
             packed = sorted(path.name for path in folder.glob("*.gguf"))
             whole = any((folder / name).is_file() for name in ("config.json", ADAPTERS))
+            if len(packed) > 1 and not whole:
+                raise InvalidInput(f"`{folder.name}` holds several GGUF files ({', '.join(packed[:4])}); name the one "
+                                   "to read by its path.")
             if whole or packed:
                 return ModelFiles(folder.name, str(folder), "" if whole else packed[0])
     return ModelFiles(name, OWNERS.get(name, "") + name)

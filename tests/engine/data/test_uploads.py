@@ -128,6 +128,12 @@ def test_any_failure_while_loading_keeps_nothing(home, monkeypatch):
         assert not list(home.iterdir())
 
 
+def test_a_refusal_of_records_names_no_file_of_this_program(home):
+    with pytest.raises(InvalidInput, match="write a list of objects") as error:
+        uploads.keep(io.BytesIO(b'[{"prompt": "a", "response": "b"},]'), "r.json")
+    assert "upload-" not in str(error.value)
+
+
 def test_an_upload_that_is_gone(home):
     name = uploads.keep(io.BytesIO(npz()), "a.npz")
     (home / name).unlink()

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, weight_norm
 
 from engine.basics.errors import InvalidInput
-from engine.models.wrapped import by_names, copied, unwrapped
+from engine.models.wrapped import by_names, copied, in_precision, unwrapped
 
 
 def plain():
@@ -65,3 +65,22 @@ def test_of_two_models_in_one_file_none_is_taken():
     own = plain().state_dict()
     both = {f"{head}.{key}": value for head in ("student", "teacher") for key, value in own.items()}
     assert by_names(both, own) is both
+
+
+class Scaled(nn.Module):
+    """Holds a tensor beside its parameters and buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.scale = nn.Linear(4, 3), torch.arange(1.0, 5.0)
+
+    def forward(self, x):
+        return self.inner(x @ torch.diag(self.scale))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_tensors_beside_parameters_have_the_precision_of_the_model(dtype):
+    module, x = Scaled(), torch.ones(2, 4, dtype=dtype)
+    assert in_precision(copied(module), dtype)(x).dtype == dtype
+    assert module.scale.dtype == torch.float32
+    torch.testing.assert_close(in_precision(copied(module), dtype)(x).float(), module(x.float()))

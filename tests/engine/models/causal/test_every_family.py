@@ -62,7 +62,7 @@ SIZES = {
     **dict.fromkeys(("n_group", "topk_group", "first_k_dense_replace", "n_shared_experts", "n_groups",
                      "num_shared_experts", "mamba_n_groups", "max_window_layers", "attn_layer_offset",
                      "moe_num_shared_experts", "moe_layer_start_index", "num_memory_blocks", "num_mem_blocks"), 1),
-    **dict.fromkeys(("num_kv_shared_layers", "residual_dropout", "attention_dropout"), 0), "index_topk": 3}
+    "num_kv_shared_layers": 0, "residual_dropout": 0.0, "attention_dropout": 0.0, "index_topk": 3}
 """By the names that configurations have for them."""
 LATENT = {"num_key_value_heads": 4, "head_dim": WINDOW}
 STATES = {"mamba_n_heads": 8, "mamba_d_head": 8}

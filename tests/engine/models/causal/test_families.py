@@ -107,8 +107,7 @@ def alone(made, record):
 
 def doubled(made):
     made = copy.deepcopy(made).double()
-    if getattr(made.config, "num_experts_per_tok", None):
-        made.set_experts_implementation("eager")  # transformers' other kernels have no float64
+    made.set_experts_implementation("eager")  # transformers' other kernels have no float64
     return made
 
 
@@ -208,4 +207,4 @@ def compare_adapters(base, records, encoder):
         layer, _, part = name.rpartition(".")
         for row, slopes in zip(values.double(), expected, strict=True):
             own = slopes[f"{layer}.lora_{part.upper()}.default.weight"]
-            assert (row - own).norm() <= 1e-4 * own.norm() + 1e-9, name  # the products are of float32
+            assert (row - own).norm() <= 1e-4 * own.norm() + 1e-7, name  # the products are of float32

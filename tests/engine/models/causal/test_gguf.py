@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from engine.basics.errors import StoreError
+from engine.basics.errors import InvalidInput, StoreError
 from engine.models.causal import gguf, loading
 
 NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
@@ -127,6 +127,17 @@ def test_a_conversion_that_cannot_be_stored_is_one_sentence(packed, home, monkey
             loading.load(str(packed[0]))
     assert not list((home / "models").iterdir())
     same_numbers(*packed)
+
+
+def test_one_of_several_files_is_named(packed, home, tmp_path):
+    path, right = packed
+    folder = tmp_path / "several"
+    folder.mkdir()
+    for name in ("q4.gguf", "q8.gguf"):
+        shutil.copy(path, folder / name)
+    with pytest.raises(InvalidInput, match=r"several GGUF files \(q4.gguf, q8.gguf\)"):
+        loading.load(str(folder))
+    same_numbers(folder / "q8.gguf", right)
 
 
 @pytest.mark.slow
