@@ -141,7 +141,8 @@ def test_jobs_that_were_recorded_took_what_was_predicted_before_they_began():
     assert np.mean(inside) >= 0.9
 
 
-@pytest.mark.parametrize(("records", "processor"), [(40, 23.2), (300, 55.6), (1_000, 118.6)])
+@pytest.mark.parametrize(("records", "processor"), [(40, 23.2), (300, 55.6), (1_000, 118.6),
+                                                      (3_000, 269.7)])
 def test_language_studies_of_many_records_took_what_a_new_machine_predicts(records, processor):
     """processor: seconds that were measured on two crowded cores, by `Worker.serve` in an empty home."""
     run = LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=records, seed=0).request
