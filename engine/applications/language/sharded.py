@@ -97,8 +97,8 @@ def main() -> None:
         found = _scores(chosen.model, chosen.train, chosen.queries, chosen.device)
         if distributed.get_rank() == 0:
             out = Path(chosen.out)
-            arrays = {"scores": found, "candidates": np.arange(found.shape[1])}
-            write_together({out: lambda file: np.savez(file, **arrays), out.with_name("claim.json"): json.dumps(CLAIM)})
+            write_together({out: lambda file: np.savez(file, scores=found, candidates=np.arange(found.shape[1])),
+                            out.with_name("claim.json"): json.dumps(CLAIM)})
     except WhichfluenceError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -20,7 +20,7 @@ from engine.models.causal.encoding import Encoder
 from engine.models.causal.readouts import mean_response_likelihood
 from tests.engine.conftest import questions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).parents[4]
 SIZE = 2
 
@@ -51,7 +51,7 @@ def two_processes(*command):
     """Of one thread each, on a port that is free."""
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
                            "-m", *command], cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True,
-                          text=True, timeout=500)
+                          text=True, timeout=1500)
     assert done.returncode == 0, done.stderr[-2_000:]
 
 
