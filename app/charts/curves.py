@@ -100,7 +100,7 @@ def _cut(values: Sequence, order: Sequence) -> list:
     return [values[index % len(values)] for index in range(len(order))]
 
 
-def exact_scatter(frame: pd.DataFrame) -> alt.LayerChart:
+def exact_scatter(frame: pd.DataFrame, height: int = 380) -> alt.LayerChart:
     """Approximate against exact scores of one query, with the line on which both are equal."""
     low = float(frame[["exact", "approximate"]].min().min())
     high = float(frame[["exact", "approximate"]].max().max())
@@ -120,4 +120,4 @@ def exact_scatter(frame: pd.DataFrame) -> alt.LayerChart:
     ends = pd.DataFrame({"exact": domain, "approximate": domain})
     line = alt.Chart(ends).mark_line(color="#888888", strokeDash=[5, 4], strokeWidth=1.2).encode(
         x=alt.X("exact:Q", scale=scale), y=alt.Y("approximate:Q", scale=scale))
-    return alt.layer(line, points).properties(height=380, usermeta=figure.SQUARE)
+    return alt.layer(line, points).properties(height=height, usermeta=figure.SQUARE)

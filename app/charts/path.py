@@ -11,9 +11,9 @@ HEIGHT = 260
 PATH, TANGENT = "along the path", "rate at the start, held"
 
 
-def rates(path: pd.DataFrame, tangent: pd.DataFrame, title: str) -> alt.LayerChart:
+def rates(path: pd.DataFrame, tangent: pd.DataFrame, title: str, symbol: str = "α") -> alt.LayerChart:
     """path, tangent: alpha, rate; the exact rate with its area, and the tangent's constant rate. title: of the rate."""
-    x = alt.X("alpha:Q", title="weight α", axis=alt.Axis(tickCount=5, format="~g"))
+    x = alt.X("alpha:Q", title=f"weight {symbol}", axis=alt.Axis(tickCount=5, format="~g"))
     y = alt.Y("rate:Q", title=title, axis=alt.Axis(tickCount=5, format="~g"))
     tip = [alt.Tooltip("alpha:Q", title="Weight", format=".4g"), alt.Tooltip("rate:Q", title="Rate", format="+.4g")]
     area = alt.Chart(path).mark_area(opacity=0.25, interpolate="monotone", tooltip=None).encode(x=x, y=y)

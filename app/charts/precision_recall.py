@@ -11,7 +11,7 @@ from app.charts.curves import DASHES
 from app.widgets.frame.theme import SERIES
 
 
-def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float) -> alt.LayerChart:
+def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, height: int = 400) -> alt.LayerChart:
     """frame: series, recall, precision. The first of `order` is strongest; chance: the fraction of wrong labels."""
     order = list(order)
     shown = frame.assign(strong=frame["series"] == order[0])
@@ -32,10 +32,10 @@ def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float) -
                  alt.Tooltip("precision:Q", format=".1%")])
     rule = alt.Chart(pd.DataFrame({"precision": [chance]})).mark_rule(
         color="#888888", strokeDash=[5, 4], strokeWidth=1.2).encode(y=y)
-    return alt.layer(rule, lines).properties(height=400)
+    return alt.layer(rule, lines).properties(height=height)
 
 
-def accuracies(frame: pd.DataFrame) -> alt.LayerChart:
+def accuracies(frame: pd.DataFrame, height: int = 150) -> alt.LayerChart:
     """Accuracy before and after, a dot a seed and the mean with its interval. frame: what, seed, accuracy."""
     y = alt.Y("what:N", sort=["before", "after"], title=None)
     x = alt.X("accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False, padding=14),
@@ -46,4 +46,4 @@ def accuracies(frame: pd.DataFrame) -> alt.LayerChart:
         x=x, y=y, color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=["before", "after"],
                                                                          range=["#7F7F7F", SERIES[0]])),
         tooltip=[alt.Tooltip("what:N"), alt.Tooltip("seed:N"), alt.Tooltip("accuracy:Q", format=".2%")])
-    return alt.layer(lines, dots).properties(height=150)
+    return alt.layer(lines, dots).properties(height=height)

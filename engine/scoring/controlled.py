@@ -25,8 +25,8 @@ def response_scoring(behavior: str, damping: float) -> Scoring:
     return Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "local_response", "damping": damping})
 
 
-def upweight_scoring(behavior: str, alpha: float) -> Scoring:
-    return Scoring.of(behavior, upweighting(alpha), {"kind": "reoptimize"})
+def upweight_scoring(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
+    return Scoring.of(behavior, {"kind": "upweight", "alpha": alpha}, {"kind": "reoptimize"}, estimator)
 
 
 def removal_scoring(normalization: str) -> Scoring:
@@ -55,6 +55,6 @@ def damped_removal(behavior: str, estimator: str = "exact") -> Scoring:
     return search_scoring({"kind": "remove"}, behavior, DAMPING, "reoptimized", estimator)
 
 
-def damped_upweighting(behavior: str, alpha: float) -> Scoring:
+def damped_upweighting(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
     """Upweighting, searched with damping and without the factual model's drift: what `response` approximates."""
-    return search_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized")
+    return search_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized", estimator)
