@@ -13,7 +13,6 @@ FOREIGN: dict[str, dict[str, str]] = {
     "hidden_misspellings": {
         "engine/models/causal/encoding.py": "not every tokenizer has a chat template",
         "engine/models/causal/lora.py": "only the layers that peft adapts have it",
-        "engine/models/causal/loading.py": "transformers' configurations and models differ in what they state",
         "engine/cli/program.py": "only some of Typer's errors know their command",
         "engine/gradients/chunks.py": "a module may return what is no tensor",
     },

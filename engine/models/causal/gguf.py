@@ -52,7 +52,7 @@ def _convert(path: Path, target: Path) -> None:
     with redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
         model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
-    tied = set(getattr(model, "all_tied_weights_keys", None) or ())
+    tied = set(model.all_tied_weights_keys)
     weights = {key: value.contiguous() for key, value in model.state_dict().items() if key not in tied}
     settings = {key: value for key, value in model.config.to_dict().items() if key != "quantization_config"}
     settings["architectures"] = [type(model).__name__]
