@@ -43,7 +43,7 @@ def test_the_training_of_a_network_is_chosen_and_stands_in_the_link():
 
 def test_optimizer_schedule_and_augmentation_are_chosen_like_the_rest():
     at = sound(open("examples", model="mlp", **{**SMALL, "fit-epochs": 3, "fit-optimizer": "adamw", "fit-flip": 1}))
-    assert says(at, "3 epochs with AdamW") and says(at, "mirrored at random") and says(at, "plain gradient steps")
+    assert says(at, "3 epochs by AdamW") and says(at, "mirrored at random") and says(at, "plain gradient steps")
     assert number(at, "Momentum").disabled and not number(at, "Crop").disabled
     box(at, "Schedule").set_value("step").run()
     assert says(at, "(step)") and address(at, "fit-schedule") == ["step"]
