@@ -108,7 +108,7 @@ def _by_query(wanted: Study) -> Attributed | None:
     if isinstance(each, Waiting):
         job_panel.watch(each)
         return None
-    st.button("Score each query by itself", type="primary", icon=":material/play_arrow:", key="language:each",
+    st.button("Score each query separately", type="primary", icon=":material/play_arrow:", key="language:each",
               on_click=job_panel.act, args=(desk().start, wanted.by_query),
               help="A separate run, once for all queries; the training and gradients are already stored.")
     return None

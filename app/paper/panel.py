@@ -196,7 +196,7 @@ def _stored(joined: pd.DataFrame | None, kind: str, measure: str, dataset: str, 
     if points is not None and len(points):
         if said := paper_rows.rise(points, paper_rows.SYMBOLS[kind], measure):
             glossary.caption(said)
-        with st.expander(f"Beside the authors' stored values, over the {paper_rows.SYMBOLS[kind]}"):
+        with st.expander(f"Next to the authors' stored values, over the {paper_rows.SYMBOLS[kind]}"):
             paper_table.show(paper_rows.rows_of(points, measure, judged), [[] for _ in range(len(points))], [], judged)
 
 

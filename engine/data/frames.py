@@ -156,7 +156,7 @@ def _json(content: bytes, max_bytes: int) -> ReadTable:
     _check_size(len(content), max_bytes)
     text = content.decode("utf-8-sig")
     rows = parse_json(text, "The table", "write a list of objects") if text.lstrip().startswith("[") else [
-        parse_json(line, f"Line {number} of the table", "write one object a line")
+        parse_json(line, f"Line {number} of the table", "write one object per line")
         for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidInput("Some rows of the table are not objects; write one object per row.")

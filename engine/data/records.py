@@ -216,7 +216,7 @@ def parse_lines(lines: Sequence[str], turns: Turns = "last", before: int = 0) ->
     """The records of JSONL lines; empty lines are skipped. before: how many lines of the file stand before them. Raises
     `InvalidInput`."""
     numbered = ((number, line) for number, line in enumerate(lines, 1 + before) if line and not line.isspace())
-    return _records("Line", ((number, _texts(line) or parse_json(line, f"Line {number}", "write one object a line"))
+    return _records("Line", ((number, _texts(line) or parse_json(line, f"Line {number}", "write one object per line"))
                              for number, line in numbered), turns, len(lines))
 
 

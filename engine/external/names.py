@@ -27,7 +27,8 @@ def required(names: Iterable[object], what: str, remedy: str) -> np.ndarray:
         odd = next(str(name)[:40] for name in names if numbered([name]) is None)
         raise InvalidInput(f"The list names {what} `{odd}`, which is not a number, so it cannot be matched; {remedy}.")
     if len(np.unique(numbers)) < len(numbers):
-        raise InvalidInput(f"The list names {what} by one number in two ways, such as 7 and 07; use one of them.")
+        raise InvalidInput(f"The list names {what} by one number written in two ways, such as 7 and 07; use one of "
+                           "them.")
     return numbers
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.learn.panel import STEPS
+from tests.e2e import faults
 from tests.e2e.conftest import ROOT, free_port, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -52,6 +53,16 @@ def test_devices_read_and_do_nothing_else(opened_server):
     for method in ("PUT", "POST", "DELETE"):
         assert refused(f"{devices}/_stcore/upload_file/a/b", method) == 403
     assert refused(devices, Host="evil.example") == 403
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_device_asks_for_the_code_without_faults(opened_server, browser, theme):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=theme, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(opened_server[1])
+    page.get_by_label("Code of the class").wait_for(timeout=60_000)
+    assert faults.serious(page) == []
+    context.close()
 
 
 def test_eight_devices_answer_before_the_result(opened_server, browser):

@@ -98,7 +98,7 @@ def test_what_is_said_of_the_language_model():
     assert np.mean(below & below.T) > 0.5  # most pairs overlap
     for said in (f"exact leave-one-out has {cell(lds, 'Leave-one-out')}",
                  f"data value embedding and TracIn over all steps have the highest means, {value(table, run[2])} to "
-                 f"{value(table, run[0])}, and read the run; their intervals reach down to {low:.2f} or less.",
+                 f"{value(table, run[0])}, and read the whole run; their intervals reach down to {low:.2f} or less.",
                  f"leave-one-out by {rank.loc['Replay (metagradient)', 'mean']:.2f}, and has an LDS of "
                  f"{value(table, 'Replay (metagradient)')}.",
                  f"The LDS of BM25 is {cell(lds, 'BM25')}, that of text embeddings {cell(lds, 'Text embeddings')}, "

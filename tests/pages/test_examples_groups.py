@@ -130,4 +130,4 @@ def test_a_class_or_another_filter(submitted):
     button(sound(at), "group-effect").click().run()
     assert submitted[0][1]["rows"] == np.flatnonzero(np.isin(labels, (3, 5))).tolist()
     assert says(page(groupof="where", groupwhere="label = x"), "No training example has")
-    assert says(page(groupof="where", groupwhere="0-59"), "holds all 60 training examples")
+    assert says(page(groupof="where", groupwhere="0-59"), "contains all 60 training examples")

@@ -60,7 +60,7 @@ def test_choices_that_do_not_go_together_are_refused_where_they_are_made():
 
 def test_a_language_model_is_fine_tuned_as_it_is_chosen():
     at = sound(open("examples", data="world_corruption", train=40, queries=4, **{"tune-epochs": 2}))
-    assert says(at, "trained for 2 epochs by AdamW") and says(at, "On 40 examples that is 10 steps")
+    assert says(at, "trained for 2 epochs with AdamW") and says(at, "On 40 examples that is 10 steps")
     number(at, "Rank").set_value(4).run()
     assert says(at, "Adapters of rank 4") and address(at, "tune-rank") == ["4"]
     help = number(at, "Learning rate").help

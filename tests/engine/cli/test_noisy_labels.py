@@ -97,7 +97,7 @@ def test_what_cannot_be_searched(tmp_path, capsys, monkeypatch, given, said):
 @pytest.mark.parametrize(("given", "said"), [
     ("{", "--source is not JSON"), (json.dumps({"noise": 1}), "`noise` is 1"),
     (json.dumps({"nois": 0}), "Unknown key"), ('{"noise": 0.1, "noise": 0.2}', "has the key `noise` twice"),
-    ("[" * 100_000, "nests lists"), (json.dumps({"dataset": "digits", "seed": 2**64}), "less than or equal")])
+    ("[" * 100_000, "objects nested"), (json.dumps({"dataset": "digits", "seed": 2**64}), "less than or equal")])
 def test_bad_sources(tmp_path, capsys, given, said):
     assert main(["noisy-labels", "--source", given, "--out", str(tmp_path / "x.csv")]) == 2
     assert said in capsys.readouterr().err and not list(tmp_path.iterdir())

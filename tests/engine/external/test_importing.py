@@ -174,7 +174,7 @@ def test_scores_that_are_not_finite_are_flagged(small, exact):
     assert brought.converged.sum() == 11 and not brought.converged[5]
     assert compare([[exact, brought]]).left_out == (1,)
     assert preview(small, Table(values), exact).likely.agreement == pytest.approx(1)
-    with pytest.raises(InvalidInput, match="not finite"):
+    with pytest.raises(InvalidInput, match="No training example has finite"):
         imported(small, Table(np.full((8, 12), np.inf)), REMOVED.specification, "mine", QUERIES, "plus")
 
 
@@ -201,7 +201,7 @@ def test_a_claim_its_name_and_its_sign_survive_as_text_and_in_the_store(small, e
     assert scoring.route.title == "50% of a/b; c=d" and scoring.exact_answer == REMOVED
     assert scoring.route.facts["brought"]["sign_decided"] == {"by": "agreement with the reference",
                                                                "agreement_with_reference": 0.812}
-    with pytest.raises(MissingData, match="import the file"):
+    with pytest.raises(MissingData, match="import its file"):
         compute(small, scoring)
     assert external_scores.keep(held) == external_scores.keep(held) == held.digest
     [computed] = compute(small, scoring)

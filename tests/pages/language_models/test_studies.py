@@ -115,7 +115,7 @@ def test_the_recipe_of_a_run_is_chosen_and_its_time_follows(home, monkeypatch):
     box.set_value(40).run()
     longer = dataclasses.replace(usual, recipe=usual.usual_recipe.model_copy(update={"epochs": 40}))
     assert longer.digest != usual.digest and longer.request.seconds > 2 * usual.request.seconds
-    assert says(sound(at), "trained for 40 epochs by AdamW") and says(at, guesses.expected(longer.request))
+    assert says(sound(at), "trained for 40 epochs with AdamW") and says(at, guesses.expected(longer.request))
     assert at.query_params["tune-epochs"] in ("40", ["40"])
     assert dataclasses.replace(usual, recipe=usual.usual_recipe).digest == usual.digest
     assert read_run(shlex.split(longer.command)[longer.command.split().index("--run") + 1]) == longer.request
@@ -141,7 +141,7 @@ def test_nonsense_in_the_address_is_said_and_ignored(published):
 
 def test_the_layer_of_repsim_is_chosen_and_followed(published):
     at = sound(support.open("language_models", task="conditional_backdoor", estimator="repsim"))
-    assert says(at, "at one layer") and "RepSim" in set(at.dataframe[0].value["method"])
+    assert says(at, "of one layer") and "RepSim" in set(at.dataframe[0].value["method"])
     at.selectbox(key="choice:layer").set_value(0.5).run()
     assert sound(at).query_params["layer"] == "0.5"
     methods = list(at.dataframe[0].value["method"].unique())

@@ -52,7 +52,7 @@ def test_a_direction_that_the_consensus_does_not_tell_is_left_open():
 
 
 @pytest.mark.parametrize(("values", "match"), [
-    (np.zeros((1, N - 1)), "60 labels are searched"), (np.zeros((N, N)), "its diagonal"),
+    (np.zeros((1, N - 1)), "60 labels are searched"), (np.zeros((N, N)), "the diagonal"),
     (np.where(np.arange(N) == 3, np.nan, 1.0)[None], "1 of the 60 scores are not finite")])
 def test_what_is_no_score_for_each_label_is_refused(values, match):
     with pytest.raises(InvalidInput, match=match):

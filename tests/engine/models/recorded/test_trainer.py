@@ -85,7 +85,7 @@ def test_a_recorded_fine_tuning_answers_for_itself(home, adapters):
     assert torch.equal(problem.theta, torch.cat([end[name].flatten() for name in names]))
     assert problem.checkpoints[-1].steps == run.facts.steps and problem.checkpoints[-1].first.any()
     checked = check(training_of(problem, problem.seed))
-    assert checked.off < 1e-3 and (checked.exact or "of the size of rounding" in checked.sentence)
+    assert checked.off < 1e-3 and (checked.exact or "the size of rounding errors" in checked.sentence)
     tracin, less, replayed = (one.values for one in compute(problem, [TRACIN, LESS, REPLAY]))
     assert np.isfinite(tracin).all() and np.isfinite(less).all() and np.isfinite(replayed).all()
     rates = [point.learning_rate for point in problem.checkpoints[-2:]]
