@@ -24,9 +24,8 @@ from engine.basics.errors import InvalidInput
 
 
 class QuantisedLinear(nn.Linear):
-    """A map with frozen weights. codes: uint8 of two weights each, in whole blocks, or int8
-    (out, in). scales: of blocks, or of rows.
-    table: (16,), what a 4-bit number stands for; None with 8 bits."""
+    """A map with frozen weights. codes: uint8 of two weights each, in whole blocks, or int8 (out, in). scales: of
+    blocks, or of rows. table: (16,), what a 4-bit number stands for; None with 8 bits."""
 
     codes: Tensor
     scales: Tensor

@@ -50,8 +50,8 @@ def divide(model: Any, device: str = "cpu") -> Any:
 
 
 def own_gradients(model: Any, encoder: Encoder, encoded: Sequence[Encoded], received: Received, size: int = 8) -> None:
-    """∇ log p of this process's records, parameter by parameter: of every so-manieth batch. All processes gather a
-    layer together, so each makes as many passes; those beyond its own batches are not received."""
+    """∇ log p of this process's records, parameter by parameter: of every w-th batch, w the number of processes. All
+    gather a layer together, so each makes as many passes; those beyond its own batches are not received."""
     rank, world = distributed.get_rank(), distributed.get_world_size()
     device = passes.device_of(model)
     batches = list(passes.batches(encoded, size, device))

@@ -7,7 +7,7 @@ r"""Reweighted refit: do models that weigh every label by how far it is believed
 The first model has learned wrong labels, too; a label that it doubts weighs little in the next one, which needs less of
 a penalty. f_{−k} is kernel ridge regression with the same weights, without z_k (`kernel_removal`): what the examples
 most like it have as labels, read by another kind of model. T_jc is how often an example of class j is labelled c
-(`noise_transition`). The weight ½ of T was chosen on held-out seeds: T is read off the same two models. It estimates no
+(`noise_transition`). The weight ½ of T was chosen with other seeds: T is read off the same two models. It estimates no
 influence: it is a prediction, not what an example did to it.
 """
 
