@@ -37,7 +37,7 @@ def box() -> bool:
                      placeholder="GradSim, LiSSA, Koh, hard margin · remove, my scores …")
     chosen = listed.get(st.session_state[BOX] or "")
     if st.session_state.get(RUN):
-        glossary.markdown(f"**The page now uses the recorded run {st.session_state[RUN]} **: TracIn and replay read "
+        glossary.markdown(f"**The page now uses the recorded run {st.session_state[RUN]}**: TracIn and replay read "
                           "its steps. Search for a method to add.")
     if chosen is None:
         glossary.caption("To compare a method that is not listed, import its scores: see *Import scores of other "

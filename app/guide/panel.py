@@ -20,8 +20,8 @@ MOST = 20
 def matches(matched: list[Match], words: str) -> None:
     """The matching sections, each to be opened."""
     if not matched:
-        st.info(f"No section matches “{plain(words)}”. Try a single word, or part of "
-                "one.", icon=":material/search_off:")
+        st.info(f"No section matches “{plain(words)}”. Try a single word, or a part of it.",
+                icon=":material/search_off:")
         return
     more = f"; the first {MOST} are shown" if len(matched) > MOST else ""
     st.caption(f"{len(matched)} section{'s' if len(matched) > 1 else ''} for “{plain(words)}”{more}.")

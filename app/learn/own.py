@@ -1,4 +1,4 @@
-"""What a reader may put instead of a lesson's own: another query, other data, another rate; and the way back."""
+"""What a reader may choose for a lesson: another query, other data, another rate; and the way back."""
 
 from __future__ import annotations
 
