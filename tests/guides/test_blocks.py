@@ -35,7 +35,7 @@ LONG = ("noisy-labels", "networks", "language-models", "which-t", "own-run")
 """Guides whose commands train networks."""
 BLOCK = re.compile(r"^(?:<!-- (?P<comment>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
 LANGUAGES = {"bash", "python", "json", "csv"}
-MOST_NOT_RUN = 8
+MOST_NOT_RUN = 9
 ENGINE = ["python", "-m", "engine"]
 
 

@@ -41,7 +41,7 @@ def test_a_specification_is_the_scoring_of_spec_json():
     assert STEP.by("first_order").digest == expected.digest and STEP.question == Scoring.read(STEP.canonical()).question
     with pytest.raises(wf.InvalidInput, match="does not fit"):
         wf.Specification("query_loss", wf.Remove(), wf.OneStep(eta=0.1))
-    with pytest.raises(wf.InvalidInput, match="no specification"):
+    with pytest.raises(wf.InvalidInput, match="not a specification"):
         wf.influence(wf.draw("digits", n_train=60, n_queries=2, n_candidates=2), ["query_loss"])
 
 

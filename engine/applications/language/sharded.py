@@ -1,8 +1,5 @@
 r"""Gradients of adapters on a base that is divided over processes (FSDP), for a model that no single device holds.
 
-    torchrun --nproc-per-node 2 -m engine.applications.language.sharded --model ADAPTERS --train train.jsonl \
-        --queries queries.jsonl --out scores.npz
-
 Every process holds its part of the frozen layers, whole adapters, embeddings and head, and gathers one layer at a time
 (`fully_shard`); quantised weights are not divided. It computes the gradients of its own records; of the queries all
 hold those of all. The scores are what one more step on a record is to first order, with a step size of 1,
@@ -12,11 +9,7 @@ hold those of all. The scores are what one more step on a record is to first ord
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,15 +17,10 @@ import torch
 from torch import Tensor, distributed, nn
 
 from engine.applications.language import gradients
-from engine.basics.errors import InvalidInput, WhichfluenceError
-from engine.basics.files import write_together
-from engine.data.records import read_jsonl
-from engine.models.causal import loading, lora, passes
+from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.readouts import mean_response_likelihood
 
-CLAIM = {"behavior": "response_loss", "intervention": {"kind": "add_occurrence"},
-         "process": {"kind": "one_step", "eta": 1.0}}
 Received = Callable[[list[int], str, Tensor], None]
 """(rows, parameter, their gradients (b, …)) of a part of the records."""
 
@@ -82,42 +70,3 @@ def scores(model: Any, encoder: Encoder, train: Sequence[Encoded], queries: Sequ
     own_gradients(model, encoder, train, multiply)
     distributed.all_reduce(products)
     return products.cpu().numpy()
-
-
-def main() -> None:
-    """Scores of a folder of adapters as `bring` reads them, with the claim beside them; written by the first process.
-    What is wrong is said in one sentence, with exit code 2."""
-    parser = argparse.ArgumentParser(description="Scores by gradients of adapters on a base that is divided.")
-    for name in ("--model", "--train", "--queries", "--out"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    chosen = parser.parse_args()
-    distributed.init_process_group("nccl" if chosen.device == "cuda" else "gloo")
-    try:
-        found = _scores(chosen.model, chosen.train, chosen.queries, chosen.device)
-        if distributed.get_rank() == 0:
-            out = Path(chosen.out)
-            write_together({out: lambda file: np.savez(file, scores=found, candidates=np.arange(found.shape[1])),
-                            out.with_name("claim.json"): json.dumps(CLAIM)})
-    except WhichfluenceError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-    finally:
-        distributed.destroy_process_group()
-
-
-def _scores(name: str, train: str, queries: str, device: str) -> np.ndarray:
-    """Of files. Raises as `loading.load` and `read_jsonl`, and `InvalidInput` for a model without adapters."""
-    loading.check(name, lora=True)
-    if device == "cuda":
-        torch.cuda.set_device(distributed.get_node_local_rank())
-    model, tokenizer = loading.load(name)
-    if not lora.layers(model):
-        raise InvalidInput(f"`{name}` has no adapters of LoRA; name a folder of them, saved with PEFT.")
-    encoder = Encoder(tokenizer, known=loading.vocabulary(model))
-    encoded = [[encoder.encode(record) for record in read_jsonl(path)] for path in (train, queries)]
-    return scores(divide(model, device), encoder, *encoded)
-
-
-if __name__ == "__main__":
-    main()

@@ -179,7 +179,7 @@ def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any
     if missing := sorted(info["missing_keys"]):
         raise InvalidInput(f"The files of `{files.name}` lack {len(missing):,} of the model's weights, such as "
                            f"`{missing[0]}`; save the whole model again.")
-    if quantiser := getattr(model, "hf_quantizer", None):
+    if quantiser := vars(model).get("hf_quantizer"):
         read_quantised(model)
         quantiser.remove_quantization_config(model)
     return model, tokenizer

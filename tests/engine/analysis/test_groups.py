@@ -200,7 +200,7 @@ def test_a_derivative_adds_up():
     (("query_loss", REMOVE, {"kind": "retrain"}), (1, 1), "names an example twice"),
     (("query_loss", REMOVE, {"kind": "retrain"}), (), "is empty"),
     (("query_loss", REMOVE, {"kind": "retrain"}), (99,), "not one of the 20"),
-    (("query_loss", REMOVE, {"kind": "retrain"}), range(20), "holds all 20"),
+    (("query_loss", REMOVE, {"kind": "retrain"}), range(20), "contains all 20"),
     (("query_loss", {"kind": "relabel", "label": 9}, {"kind": "retrain"}), ROWS, "no class 9"),
     (("query_loss", ADD, {"kind": "one_step", "eta": 0.1}, "first_order"), ROWS, "use the estimator `exact`")])
 def test_what_is_no_question_about_a_group(asked, rows, words):

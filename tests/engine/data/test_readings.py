@@ -324,7 +324,7 @@ def test_embeddings_of_pictures_go_by_sorted_paths():
 
 @pytest.mark.parametrize(("file", "suffix", "words"), [
     (saved(embeddings=np.ones((12, 2)), names=np.array(["a"] * 12)), "npz", "the same name twice"),
-    (saved(embeddings=np.ones((12, 2)), other=np.ones(2)), "npz", "holds `embeddings`, `other`"),
+    (saved(embeddings=np.ones((12, 2)), other=np.ones(2)), "npz", "contains `embeddings`, `other`"),
     (saved(embeddings=np.ones(12)), "npz", "one row of numbers per example"),
     (saved(embeddings=np.array([["a"]])), "npz", "save it as numbers"),
     (saved(embeddings=np.array([[None]])), "npz", "never unpickled"),

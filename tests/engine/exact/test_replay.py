@@ -337,7 +337,7 @@ def test_a_descent_with_few_columns_at_a_time(curvature, monkeypatch):
 
 def test_statistics_of_batches_are_refused():
     trained = trained_problem(cases.convolutional, (2, 6, 6))
-    with pytest.raises(InvalidInput, match="also moves `1.running_mean`, which is not a parameter"):
+    with pytest.raises(InvalidInput, match="also changes `1.running_mean`, which is not a parameter"):
         replay(trained, [Infinitesimal()], Replay(), torch.tensor([1]), Options())
 
 

@@ -230,7 +230,7 @@ FAULTY = {
     "cut.safetensors": (lambda: b"\x00" * 20, "cannot be read"),
     "words.csv": (lambda: b"a,b\n1,x\n2,y\n", "does not hold numbers"),
     "empty.csv": (lambda: b"", "cannot be read"),
-    "twice.csv": (lambda: b"query,candidate,score\n0,0,1\n0,0,2\n", "twice"),
+    "twice.csv": (lambda: b"query,candidate,score\n0,0,1\n0,0,2\n", "two scores for the same"),
     "holes.csv": (lambda: b"query,candidate,score\n0,0,1\n1,1,2\n", "no score for some pairs"),
     "model.bin": (lambda: b"", "not a supported score file"),
     "top.pt": (lambda: saved((torch.arange(6), torch.ones(6))).getvalue(), "one of whole numbers, as the indices"),
@@ -327,7 +327,7 @@ def test_tables_of_checkpoints_are_added_up(axis):
     np.save(buffer, np.moveaxis(stack, 0, axis).astype(np.float16))
     table = read_table(io.BytesIO(buffer.getvalue()), "stack.npy", known=known)
     np.testing.assert_allclose(table.values, stack.astype(np.float16).astype(float).sum(0))
-    assert "its 3 tables, as of checkpoints, are added up" in table.remark
+    assert "its 3 tables, as of checkpoints, are summed" in table.remark
     if axis == 0:
         torch.save([torch.tensor(one) for one in stack], listed := io.BytesIO())
         np.testing.assert_allclose(read_table(io.BytesIO(listed.getvalue()), "stack.pt", known=known).values,

@@ -46,7 +46,7 @@ def test_what_was_deleted_is_asked_for_and_can_be_brought_again():
     kept_tables.delete(digest)
     kept_tables.delete(digest)
     assert kept_tables.entries() == []
-    with pytest.raises(MissingData, match="import the file"):
+    with pytest.raises(MissingData, match="import its file"):
         kept_tables.load(digest)
     assert kept_tables.keep(Table(VALUES), "a.npy") == digest
 
@@ -62,5 +62,5 @@ def test_altered_files_are_refused(shelf):
     digest = kept_tables.keep(Table(VALUES), "a.npy")
     path = shelf / digest / "arrays.safetensors"
     path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    with pytest.raises(MissingData, match="was damaged.*import the file"):
+    with pytest.raises(MissingData, match="was damaged.*import its file"):
         kept_tables.load(digest)

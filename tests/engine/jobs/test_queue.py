@@ -37,7 +37,7 @@ def test_the_same_question_is_one_job(queue):
     assert queue.submit("slow", {"a": 2}).id != first.id and queue.submit("fast", {"a": 1, "b": [0.1]}).id != first.id
     assert [job.payload for job in queue.jobs()][-1] == {"a": 1, "b": [0.1]}
     assert queue.get("nothing") is None
-    with pytest.raises(InvalidInput, match="JSON cannot hold"):
+    with pytest.raises(InvalidInput, match="JSON cannot represent"):
         queue.submit("slow", {"a": float("nan")})
 
 

@@ -176,9 +176,9 @@ def test_kinds_that_are_wrong(root, plan, output, said):
 def test_unknown_kind_and_payloads(root):
     with pytest.raises(InvalidInput, match="no job kind `slwo`; did you mean `slow`"):
         run_job("slwo", {}, root)
-    with pytest.raises(InvalidInput, match="JSON cannot hold"):
+    with pytest.raises(InvalidInput, match="JSON cannot represent"):
         run_job("slow", {"x": float("inf")}, root)
-    with pytest.raises(InvalidInput, match="JSON cannot hold"):
+    with pytest.raises(InvalidInput, match="JSON cannot represent"):
         run_job("slow", {"x": object()}, root)
 
 

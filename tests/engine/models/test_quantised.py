@@ -14,7 +14,8 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig, LlamaConfig, 
 
 import whichfluence as wf
 from engine import data
-from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
 from engine.gradients.per_example import loss_gradients
 from engine.models.causal import loading

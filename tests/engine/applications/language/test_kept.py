@@ -163,7 +163,7 @@ def test_a_run_of_the_command_line(made, tmp_path, capsys):
 
 @pytest.mark.parametrize(("given", "said"), [
     ("{", "not JSON"), ("absent.json", "cannot be read"), ("x" * 300, "cannot be read"), ('{"a": 1, "a": 2}', "twice"),
-    ('{"a":' * 500 + "1" + "}" * 500, "nests"),
+    ('{"a":' * 500 + "1" + "}" * 500, "nested"),
     (json.dumps({"model": "x", "task": {}, "seed": 2**64}), "`seed` is 18446"),
     ('{"model": "x", "task": {}, "seed": -1}', "`seed` is -1"),
     ('{"model": "x", "task": {}, "asked": 3}', "`asked` is not a list"), ('{"task": {}}', "`model` is missing"),

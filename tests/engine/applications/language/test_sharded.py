@@ -76,7 +76,7 @@ def test_gradients_of_every_record(folder):
 
 def test_the_command_writes_scores_of_one_more_step(folder):
     files = {name: str(folder / name) for name in ("adapters", "train.jsonl", "queries.jsonl", "scores.npz")}
-    two_processes("engine.applications.language.sharded", "--model", files["adapters"], "--train",
+    two_processes("engine.cli.sharded", "--model", files["adapters"], "--train",
                   files["train.jsonl"], "--queries", files["queries.jsonl"], "--out", files["scores.npz"])
     model, tokenizer = loading.load(files["adapters"])
     claim = json.loads((folder / "claim.json").read_text())
