@@ -5,6 +5,7 @@ their names, and blocks after a comment `<!-- file: NAME -->` are the files that
 `<!-- not run: REASON -->` is left out, but its commands and its Python must still be well formed.
 """
 
+import importlib
 import os
 import re
 import shlex
@@ -178,6 +179,9 @@ def test_what_is_not_run_is_little_and_well_formed():
         for words in commands(snippet.code):
             if words[0] == "make":
                 assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
+            elif words[0] == "torchrun":
+                module = importlib.import_module(words[words.index("-m") + 1])
+                module.parser().parse_args(words[words.index("-m") + 2:])
             else:
                 assert words[:3] == ENGINE
                 command = typer.main.get_command(application(PANELS, words[3])).commands[words[3]]
