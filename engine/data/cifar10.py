@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -71,23 +72,33 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MissingData(_damaged(path)) from None
     if len(labels) == 0 or not 0 <= labels.min() <= labels.max() < len(CLASSES):
         raise MissingData(_damaged(path))
-    cache = downloads() / f"cifar10-{file_content(path)[:16]}.npy"
-    pixels = _cached(cache, len(labels))
+    name = f"cifar10-{file_content(path)[:16]}"
+    pixels = _cached(name, len(labels))
     if pixels is None:
         pixels = _decode(path, len(labels))
         with suppress(OSError, StoreError):  # decoded again the next time
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(cache, lambda file: np.save(file, pixels, allow_pickle=False))
+            _write(name, pixels)
     return pixels, labels
 
 
-def _cached(path: Path, n: int) -> np.ndarray | None:
-    """The pixels that were decoded before, mapped into memory; None where there are none of this shape."""
-    try:
-        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return pixels if pixels.shape == (n, np.prod(SHAPE)) and pixels.dtype == np.uint8 else None
+def _cached(name: str, n: int) -> np.ndarray | None:
+    """The pixels that were decoded before, mapped into memory; None where there are none, or other bytes than were
+    written: a file's name ends in the digest of its content."""
+    for path in downloads().glob(f"{name}-*.npy"):
+        with suppress(OSError, ValueError, EOFError):
+            if path.stem == f"{name}-{file_content(path)[:16]}":
+                pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+                return pixels if pixels.shape == (n, np.prod(SHAPE)) else None
+    return None
+
+
+def _write(name: str, pixels: np.ndarray) -> None:
+    packed = io.BytesIO()
+    np.save(packed, pixels, allow_pickle=False)
+    downloads().mkdir(parents=True, exist_ok=True)
+    for path in downloads().glob(f"{name}*.npy"):
+        path.unlink()
+    atomic_write(downloads() / f"{name}-{sha256(packed.getbuffer()).hexdigest()[:16]}.npy", packed.getvalue())
 
 
 def _decode(path: Path, n: int) -> np.ndarray:

@@ -89,13 +89,16 @@ def test_replaced_source_is_noticed(folders):
     assert data.raw_test.shape == (3, 3072) and not data.raw_test.any() and data.y_test.tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("content", [b"", b"cut short", b"\x93NUMPY\x01\x00"])
-def test_damaged_memory_of_pixels_is_replaced(folders, content):
+@pytest.mark.parametrize("damage", [
+    lambda content: b"", lambda content: b"cut short", lambda content: b"\x93NUMPY\x01\x00",
+    lambda content: content[:-1] + bytes([content[-1] ^ 1])])
+def test_damaged_memory_of_pixels_is_replaced(folders, damage):
     write_layout(folders[0])
     cifar10.load()
     for path in folders[1].rglob("*.npy"):
-        path.write_bytes(content)
+        path.write_bytes(damage(path.read_bytes()))
     check(cifar10.load())
+    assert len(list(folders[1].rglob("*.npy"))) == 2
     assert all(path.stat().st_size > 3072 for path in folders[1].rglob("*.npy"))
 
 
