@@ -166,7 +166,7 @@ def decided(scoring: Scoring, held: ExternalScores) -> str:
     by, reference = known["sign_decided"], held.facts.get("sign_decided", {})
     said = f"Sign read as {known['sign']} ({external.MEANING[known['sign']]}); decided by {by['by']}"
     if by["agreement_with_reference"] is not None:
-        said += f", τ = {by['agreement_with_reference']:+.3f}".replace("-", "−")
+        said += f", τ = {by['agreement_with_reference']:+z.3f}".replace("-", "−")
         if round(reference.get("agreement_with_reference") or 2.0, 3) == by["agreement_with_reference"]:
             said += f" with {reference['reference']}, {reference['reference_quality']}"
     return f"{said}."

@@ -321,4 +321,4 @@ def _specs(scorings: Sequence[Scoring]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.4f}".replace("-", "−") if isinstance(value, float) else str(value)
+    return f"{value:z.4f}".replace("-", "−") if isinstance(value, float) else str(value)

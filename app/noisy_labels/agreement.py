@@ -56,6 +56,6 @@ def cells(suspicion: Mapping[Pair, np.ndarray], tau: np.ndarray, opened: tuple[i
     names = [pair.title for pair in pairs]
     return pd.DataFrame([
         {"row": i, "column": j, "first": f"{i + 1}. {names[i]}", "second": f"{j + 1}. {names[j]}", "mean": tau[i, j],
-         "value": signed(tau[i, j], 2), "agreement": f"{tau[i, j]:+.3f}".replace("-", "−"),
+         "value": signed(tau[i, j], 2), "agreement": f"{tau[i, j]:+z.3f}".replace("-", "−"),
          "verdict": why(pairs[i], pairs[j]).headline, "chosen": (i, j) in (opened, opened[::-1])}
         for i in range(len(names)) for j in range(len(names))])

@@ -74,7 +74,7 @@ def _settings(file: UploadedFile, name: str, sample: NoisyData, scored: Scored) 
 
 def _listed(settings: ExternalSettings) -> None:
     by = "the consensus of the methods" if settings.decided == "data" else "you"
-    tau = "" if settings.tau is None else f", τ = {settings.tau:+.2f} with the consensus".replace("-", "−")
+    tau = "" if settings.tau is None else f", τ = {settings.tau:+z.2f} with the consensus".replace("-", "−")
     with st.container(horizontal=True, vertical_alignment="center"):
         glossary.markdown(f"**{plain(settings.title)}**: {external.MEANING[settings.sign]} (decided by {by}{tau})")
         st.button("Leave out", icon=":material/close:", key=f"labels:leave:{settings.scores[:12]}", on_click=_leave_out,

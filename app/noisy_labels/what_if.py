@@ -117,7 +117,7 @@ def _result(table: pd.DataFrame, measured: str) -> None:
     for column, what in zip(columns, ("before", "after"), strict=False):
         column.metric(f"Accuracy {what}", f"{rows.loc[what, 'mean']:.1%}", help=_interval(rows.loc[what]))
     change = rows.loc["change"]
-    columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
+    columns[2].metric("Change", f"{100 * change['mean']:+z.2f} points".replace("-", "−"), help=_interval(change))
     half = change["ci95"]
     if half == half:
         said = ("The interval includes zero." if abs(change["mean"]) <= half

@@ -241,7 +241,7 @@ def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
     else:
         sentences.append(f"No tolerance was set for {measure.lower()} beforehand.")
     if largest is not None:
-        difference = f"{largest['difference']:+.3f}".replace("-", "−")
+        difference = f"{largest['difference']:+z.3f}".replace("-", "−")
         sentences.append(f"The largest difference is **{difference}** ({largest['label'].replace('|', ', ')}).")
     if counts.missing:
         sentences.append(f"{counts.missing} cells of the paper are not part of our run.")

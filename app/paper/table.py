@@ -42,11 +42,11 @@ def _value(mean: float, half: float) -> str:
     if mean != mean:
         return '<span class="wf-quiet">not run</span>'
     spread = "" if half != half else f' <span class="wf-quiet">± {half:.3f}</span>'
-    return f"{mean:.3f}".replace("-", "−") + spread
+    return f"{mean:z.3f}".replace("-", "−") + spread
 
 
 def _signed(number: float) -> str:
-    return "–" if number != number else f"{number:+.3f}".replace("-", "−")
+    return "–" if number != number else f"{number:+z.3f}".replace("-", "−")
 
 
 def _within(row: dict) -> str:

@@ -63,7 +63,7 @@ def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:
 
 def _ladder(ladder: Ladder, request: Request, chosen: ScorecardChoice) -> None:
     measured = ladder.rungs.dropna(subset=["bar"])
-    spoken = "; ".join(f"{called(row.rung)} {row.bar:+.2f}" for row in measured.itertuples()).replace("-", "−")
+    spoken = "; ".join(f"{called(row.rung)} {row.bar:+z.2f}" for row in measured.itertuples()).replace("-", "−")
     draw(way.waterfall, steps(measured), "linear datamodeling score", key="card:ladder-chart",
          alt=f"Waterfall from 0 to 1: {spoken}.")
     for row in ladder.rungs[ladder.rungs["note"] != ""].itertuples():

@@ -191,7 +191,7 @@ def _judged(chain: Chain, explanation: Explanation, seeds: Sequence[Seed]) -> li
     chance, said = METRICS["top_overlap"].chance(count, 0.05), []
     for link, scoring in ((link, scoring) for link in explanation.links for error, scoring in (
             (ERROR_A, chain.a), (ERROR_B, chain.b)) if link.causes == (error,) and not scoring.departures):
-        tau, top = (f"{link.agreement[name]:.3f}".replace("-", "−") for name in ("kendall_tau", "top_overlap"))
+        tau, top = (f"{link.agreement[name]:z.3f}".replace("-", "−") for name in ("kendall_tau", "top_overlap"))
         said.append(f"{capital(scoring.route.title)} against the exact answer to its question: Kendall's τ {tau}, "
                     f"top-5% overlap {top} (chance {chance:.2g}).")
     return said

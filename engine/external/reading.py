@@ -237,7 +237,7 @@ def _axes_reason(problem: Problem, table: Table, interpretations: list[Interpret
 def _sign_reason(best: Interpretation, clear: bool, against: Reference | None) -> str:
     if against is None:
         return ("There is no reference to determine the sign; set it, as in the program's documentation.")
-    tau = f"τ = {best.agreement:+.2f}".replace("-", "−")
+    tau = f"τ = {best.agreement:+z.2f}".replace("-", "−")
     of_it = f"The reference is {against.title}: {against.quality}."
     if clear and best.sign == "unsigned":
         return (f"All scores have one sign, and their absolute values rank like those of the reference ({tau}): they "

@@ -117,7 +117,7 @@ def _word(tau_range: tuple[float, float]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
+    return f"{value:z.3f}".replace("-", "−")
 
 
 def _half(width: float) -> str:

@@ -28,7 +28,7 @@ class Prediction:
 
     @property
     def number(self) -> str:
-        return f"{self.value:.3f}" if self.measure == PROBABILITY else f"{self.value:+.2f}".replace("-", "−")
+        return f"{self.value:z.3f}" if self.measure == PROBABILITY else f"{self.value:+z.2f}".replace("-", "−")
 
     @property
     def measured(self) -> str:

@@ -50,5 +50,5 @@ def cells_html(cells: list[Cell], description: str, shown: int = SHOWN) -> str:
 def out(cell: Cell) -> str:
     """`+4.1`, `rare`, or nothing where neither is defined."""
     if np.isfinite(cell.z):
-        return f"{cell.z:+.1f}".replace("-", "−")
+        return f"{cell.z:+z.1f}".replace("-", "−")
     return "rare" if cell.unusual else ""

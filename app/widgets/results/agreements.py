@@ -18,7 +18,7 @@ def plus_minus(mean: float, half_width: float) -> str:
 
 def signed(value: float, digits: int = 3) -> str:
     """A number with a true minus sign, and no minus before zero."""
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    return f"{value:z.{digits}f}".replace("-", "−")
 
 
 def by_chance(value: float) -> str:

@@ -99,7 +99,7 @@ def mean_of(rows_of_methods: pd.DataFrame, name: str) -> str:
 
 def with_half(mean: float, half: float) -> str:
     """`0.31 ± 0.04`, or `0.31 (no interval)`."""
-    number = f"{mean:.2f}".replace("-", "−")
+    number = f"{mean:z.2f}".replace("-", "−")
     return f"{number} (no interval)" if math.isnan(half) else f"{number} ± {half:.2f}"
 
 

@@ -47,7 +47,7 @@ class Direction:
         if self.by:
             return (f"They are predicted probabilities, one column per class: {MEANING[self.sign]}, as confident "
                     "learning makes of them. Only out-of-sample probabilities are informative.")
-        shown = f"τ = {self.tau:+.2f}".replace("-", "−")
+        shown = f"τ = {self.tau:+z.2f}".replace("-", "−")
         if self.sign:
             return (f"The scores agree with the consensus of the methods by {shown}, so {MEANING[self.sign]}. No "
                     "known wrong label was used for this.")

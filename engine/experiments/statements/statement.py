@@ -169,7 +169,7 @@ class Finding:
         spread = "" if math.isnan(half) else f" ± {half:.{digits}f}"
         if self.least.beyond:
             return f"{mean:.{digits}f}{spread} (more than {self.least.beyond:g} needed)"
-        return f"{mean:+.{digits}f}{spread}".replace("-", "−")
+        return f"{mean:+z.{digits}f}{spread}".replace("-", "−")
 
     @property
     def adjusted(self) -> str:

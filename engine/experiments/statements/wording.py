@@ -60,7 +60,7 @@ def _span(bounds: tuple[float, float]) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.3f}".replace("-", "−")
+    return f"{number:+z.3f}".replace("-", "−")
 
 
 def summary(findings: Sequence[Finding], whose: str = AS_PAPER) -> str:
