@@ -1,4 +1,4 @@
-"""Classes whose names are one word in several spellings: they stay apart, and are said."""
+"""Classes whose names are one word in several spellings: they stay apart, and a note names them."""
 
 from __future__ import annotations
 
