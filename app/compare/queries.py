@@ -13,6 +13,7 @@ from app.compare import data as comparisons
 from app.widgets.choices import choice, inputs
 from app.widgets.examples import pictures, record_text
 from app.widgets.jobs.desk import desk
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS
@@ -44,7 +45,7 @@ def show(compared: Compared, metric: str, pair: tuple[int, int]) -> None:
     if low_high is None:
         text = "Select a range in the histogram to list only its queries."
     else:
-        low, high = (f"{end:z.2f}".replace("-", "−") for end in low_high)
+        low, high = (signed(end, 2) for end in low_high)
         text = f"{len(_listed(compared, metric, pair)):,} of {len(whole):,}, those between {low} and {high}."
     glossary.caption(f"Queries of seed {compared.sources[0].seed}, lowest {title} first. Click a column header to "
                      f"sort, or a row's checkbox to choose its query. {text}")

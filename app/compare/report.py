@@ -23,7 +23,7 @@ from app.compare.bring import decided, recompute
 from app.widgets.examples import pictures, record_text
 from app.widgets.jobs.desk import desk
 from app.widgets.results import two_rankings
-from app.widgets.results.agreements import plus_minus
+from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.words import chips, look
 from app.widgets.words.labels import numbered
 from app.widgets.words.labels import short as short_labels
@@ -321,4 +321,4 @@ def _specs(scorings: Sequence[Scoring]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:z.4f}".replace("-", "−") if isinstance(value, float) else str(value)
+    return signed(value, 4) if isinstance(value, float) else str(value)

@@ -8,6 +8,7 @@ from html import escape
 import pandas as pd
 
 from app.widgets.frame.theme import AXIS_COLORS
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 
 SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
@@ -42,7 +43,7 @@ def _value(mean: float, half: float) -> str:
     if mean != mean:
         return '<span class="wf-quiet">not run</span>'
     spread = "" if half != half else f' <span class="wf-quiet">± {half:.3f}</span>'
-    return f"{mean:z.3f}".replace("-", "−") + spread
+    return signed(mean) + spread
 
 
 def _signed(number: float) -> str:
