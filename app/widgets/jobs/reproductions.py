@@ -12,7 +12,8 @@ from engine.desk import published
 from engine.desk.published import AS_PAPER, EXPERIMENTS, FULL, studies
 from engine.desk.shelves import Job
 
-SCALES = {"small": "Small (quick check)", "desk": "Desk (hours on two cores)", FULL: "As in the paper"}
+SCALES = {"small": "Small (quick check)", "pooled": "Pooled (16×16 pixels)", "desk": "Desk (hours on two cores)",
+          FULL: "As in the paper"}
 
 
 @dataclass(frozen=True)

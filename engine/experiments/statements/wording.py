@@ -20,7 +20,7 @@ ADJUSTMENT = ("A statement of k comparisons is confirmed if the 95% interval ove
 def origin(finding: Finding) -> str:
     """`Table 5-1 at scale small, 3 seeds`."""
     head = f"{EXPERIMENTS[finding.statement.needs[0]].title.partition(':')[0]} at scale {finding.scale}"
-    return f"{head}, {finding.seeds} seed{'' if finding.seeds == 1 else 's'}" if finding.clauses else head
+    return f"{head}, {_counted(finding.seeds, 'seed')}" if finding.clauses else head
 
 
 def measured(finding: Finding) -> str:
@@ -65,11 +65,34 @@ def _signed(number: float) -> str:
 
 def summary(findings: Sequence[Finding], whose: str = AS_PAPER) -> str:
     """`2 confirmed, 0 contradicted, 17 undecided by the paper's words, of which 15 by runs too small to show the
-    effect.`"""
+    effect.`, then what that means for the statements, most of which have results at several scales."""
     if not findings:
         by = "" if whose == AS_PAPER else f" by {TITLES[whose]}"
         return f"No results{by} are published yet to check a statement."
     counts = Counter(finding.verdict for finding in findings)
     short = sum(bool(finding.short) for finding in findings)
     tallies = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
-    return f"{tallies} by {TITLES[whose]}{f', of which {short} by runs too small to show the effect' if short else ''}."
+    small = f", of which {short} by runs too small to show the effect" if short else ""
+    return f"{tallies} by {TITLES[whose]}{small}. {_over_scales(findings)}"
+
+
+def _over_scales(findings: Sequence[Finding]) -> str:
+    """`Of 19 statements, 11 are confirmed at one scale or more and contradicted at none, 1 is contradicted at one or
+    more, and 7 are undecided at every scale.`"""
+    verdicts: dict[str, set[str]] = {}
+    for finding in findings:
+        verdicts.setdefault(finding.statement.name, set()).add(finding.verdict)
+    contradicted = sum(CONTRADICTED in own for own in verdicts.values())
+    open_at_all = sum(own == {UNDECIDED} for own in verdicts.values())
+    confirmed = len(verdicts) - contradicted - open_at_all
+    return (f"Of {_counted(len(verdicts), 'statement')}, {confirmed} {_are(confirmed)} confirmed at one scale or more "
+            f"and contradicted at none, {contradicted} {_are(contradicted)} contradicted at one or more, and "
+            f"{open_at_all} {_are(open_at_all)} undecided at every scale.")
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -107,7 +107,7 @@ def test_removal_is_scored_and_shared(tmp_path):
 @pytest.mark.parametrize("name", OURS)
 def test_both_presets_plan_and_their_sources_are_valid(name):
     experiment = EXPERIMENTS[name]
-    for preset in ("small", "desk", "paper"):
+    for preset in experiment.presets:
         payload = experiment.payload(preset)
         keys = KINDS[experiment.study].plan(payload)
         assert len(keys) == len(set(keys)) and sum(KINDS[experiment.study].weight(payload, key) for key in keys) > 0

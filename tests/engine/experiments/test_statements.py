@@ -19,6 +19,7 @@ from engine.experiments.statements.statement import (
     UNDECIDED,
     Clause,
     Finding,
+    Statement,
     verdict,
 )
 
@@ -234,6 +235,17 @@ def test_every_statement_reads_what_its_experiment_publishes():
     counts = [int(part.split()[0]) for part in wording.summary(found).split(", ")[:3]]
     assert sum(counts) == len(found)
     assert all(name in EXPERIMENTS for statement in STATEMENTS.values() for name in statement.needs)
+
+
+def test_statements_are_counted_over_their_scales():
+    """One confirmed at one scale and undecided at another, one contradicted beside that, and one undecided at both."""
+    decided = {"a": ((1.0, 1.1, 0.9), ()), "b": ((1.0, 1.1, 0.9), (-1.0, -1.1, -0.9)), "c": ((-1.0, 1.0), (1.0,))}
+    found = [Finding(Statement(name, "", ("table-a6",), "", lambda rows: []), scale, scale, (Clause.of("", values),))
+             for name, both in decided.items() for scale, values in zip(("desk", "paper"), both, strict=True)]
+    assert wording.summary(found).endswith(
+        "Of 3 statements, 1 is confirmed at one scale or more and contradicted at none, 1 is contradicted at one or "
+        "more, and 1 is undecided at every scale.")
+    assert wording.summary(found[:1]).endswith("0 are contradicted at one or more, and 0 are undecided at every scale.")
 
 
 def test_nothing_published_is_said(tmp_path):
