@@ -238,6 +238,13 @@ def preferences_at_the_desk() -> Found:
 
 
 @claim
+def agreement_at_the_desk() -> Found:
+    said = concluded("desk")["shared-parts-agree"]
+    assert said.verdict == CONFIRMED and said.seeds == 4
+    return three(*said.least.interval())
+
+
+@claim
 def rates_beside_the_paper() -> Found:
     own = beside(auprc("table-a8").astype({"rho": float}), paper("table_a8_noisy_label_auprc_by_rho").astype(
         {"rho": float}), "rho", "method", "behavior").set_index(["method", "behavior", "rho"])
