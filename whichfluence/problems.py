@@ -45,9 +45,9 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     """A model with its data as a problem that influence can be asked of. The model is copied and left as it is.
 
     Args:
-        model: a trained `nn.Module` that maps inputs (b, …) to class logits (b, C); a causal language model of
-            `transformers`, with adapters of PEFT or without; or `"softmax"` for softmax regression, which is trained
-            here to its optimum.
+        model: a trained `nn.Module` that maps inputs (b, …) to class logits (b, C), alone or under `logits`; a causal
+            language model of `transformers`, with adapters of PEFT or without; or `"softmax"` for softmax regression,
+            which is trained here to its optimum.
         train: the examples that it was trained on: a pair (inputs (n, …), labels (n,)) of arrays or tensors, where
             inputs may also be a dictionary of them by the names of the model's arguments (tokens and their mask), a
             `Dataset` or a `DataLoader` of (input, label), or the path of a folder of pictures, a zip of one, a table

@@ -148,23 +148,31 @@ def _taken(file: _Parcel, key: str, problem: Problem, candidates: int | None, ar
 
 
 def _list() -> None:
-    """What is stored, each to be imported again or deleted."""
-    stored, here = external.entries(), waiting()
-    if not stored:
+    """What is stored, each to be imported again or deleted, and what of it cannot be read."""
+    kept, here = external.kept(), waiting()
+    stored, damaged = kept.tables, kept.unreadable
+    if not stored and not damaged:
         return
-    with st.popover(f"Stored files ({len(stored)})", icon=":material/folder_open:"):
+    with st.popover(f"Stored files ({len(stored) + len(damaged)})", icon=":material/folder_open:"):
         for one in stored:
             when = written(one.written, st.context.timezone)
             st.markdown(f"**{plain(one.file)}**  \n{shape(one)} · {when} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
             buttons.button("Use", key=f"bring:use:{one.digest}", disabled=one.digest in here, on_click=wait_for,
                            args=(one.digest,))
-            buttons.button("Delete", key=f"bring:delete:{one.digest}", icon=":material/delete:", on_click=_delete,
-                           args=([one.digest],))
-        if len(stored) > 1:
-            st.button(f"Delete all {len(stored)}", key="bring:delete-all", icon=":material/delete_sweep:",
-                      on_click=_delete, args=([one.digest for one in stored],))
+            _deletion(buttons, one.digest)
+        for digest, trouble in damaged.items():
+            st.markdown(f"**Scores `{digest[:12]}`**  \n{sentence(trouble)}")
+            _deletion(st.container(horizontal=True), digest)
+        every = [*(one.digest for one in stored), *damaged]
+        if len(every) > 1:
+            st.button(f"Delete all {len(every)}", key="bring:delete-all", icon=":material/delete_sweep:",
+                      on_click=_delete, args=(every,))
         glossary.caption("Saved comparisons and links that use a deleted file will need it again.")
+
+
+def _deletion(area: DeltaGenerator, digest: str) -> None:
+    area.button("Delete", key=f"bring:delete:{digest}", icon=":material/delete:", on_click=_delete, args=([digest],))
 
 
 def _delete(digests: Sequence[str]) -> None:

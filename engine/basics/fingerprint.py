@@ -5,10 +5,12 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import importlib
 import sys
 import sysconfig
 import types
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +103,51 @@ def _closed_over(function: types.FunctionType) -> list:
 
 
 def _named(function: types.FunctionType) -> dict:
-    """The globals that the code names, and of the user's own modules the attributes that it names."""
+    """The globals that the code names, what it imports inside, and of the user's own modules the attributes that it
+    names."""
     values: dict = {}
     for code in _codes(function.__code__):
+        imported = _imported(code, function.__globals__.get("__package__"))
+        values |= {f"import {name}": value for name, value in imported.items()
+                   if not isinstance(value, types.ModuleType)}
         owner: Any = None
         for step in dis.get_instructions(code):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in function.__globals__:
                 owner = values[step.argval] = function.__globals__[step.argval]
+            elif step.opname in ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE"):
+                owner = imported.get(step.argval)
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and _own_module(owner) and step.argval in vars(owner):
                 values[f"{owner.__name__}.{step.argval}"] = owner = vars(owner)[step.argval]
             elif step.opname not in PASSED:
                 owner = None
     return values
+
+
+def _imported(code: types.CodeType, package: str | None) -> dict[str, Any]:
+    """Local name -> what the code of a function imports under it, of the user's own modules."""
+    names: dict[str, Any] = {}
+    value: Any = None
+    given: list[Any] = [0, None]
+    for step in dis.get_instructions(code):
+        if step.opname == "LOAD_CONST":
+            given = [given[1], step.argval]
+        elif step.opname == "IMPORT_NAME":
+            owner = value = _module(step.argval, *given, package)
+        elif step.opname == "IMPORT_FROM":
+            value = vars(owner).get(step.argval) if _own_module(owner) else None
+        elif step.opname in ("STORE_FAST", "STORE_DEREF") and value is not None:
+            names[step.argval] = value
+        elif step.opname == "POP_TOP":
+            value = None
+    return names
+
+
+def _module(name: str, level: Any, wanted: Any, package: str | None) -> types.ModuleType | None:
+    """What `import name` gives, or with something `wanted` of it `from … import`; None where it cannot be had."""
+    with suppress(Exception):  # the import itself is the user's to see
+        found = importlib.import_module("." * level + name, package)
+        return found if wanted else sys.modules[name.partition(".")[0]]
+    return None
 
 
 PASSED = frozenset({"PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG"})

@@ -91,7 +91,8 @@ def input_shape(network: NetworkOptions, arrays: Arrays) -> tuple[int, ...]:
     if not network.shape and ":" in network.model:
         name = own_architecture.importable(network.model)
         own = own_architecture.Declaration(name=name, function=name)
-        return own_architecture.shape_of_arrays(own, features, arrays.shape, arrays.n_classes) or (features,)
+        shapes = [(features,), *([arrays.shape] if len(arrays.shape) > 1 else [])]
+        return own_architecture.shape_taken(own, shapes, arrays.n_classes) or (features,)
     if not network.shape:
         return (features,)
     shape = parse_shape(network.shape)

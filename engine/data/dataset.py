@@ -45,7 +45,7 @@ class Dataset:
     records: the texts of both splits where examples are records of a language model; their features are row numbers,
     and their labels are the answers that they state.
     texts: what the text columns of a table say, one text an example of both splits; None where it has no such column.
-    shape: of one example before it was flattened, where it is no picture and its source says it; else ().
+    shape: of one example in its source, where this says it; else ().
     behind: the name of a stored file whose examples stand behind the training examples, which no model trains on.
     """
 

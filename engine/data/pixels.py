@@ -32,7 +32,7 @@ class Survey:
     """What all pictures of a folder share. low, high: the values of deep pictures (more than eight bits a channel)
     that become black and white. paper: the level that transparent ones lie on. coloured: whether one is in colour.
     deep, clear, framed: how many have more bits, are transparent (of those looked at), and have several frames. side:
-    the median of their smaller sides, in pixels."""
+    the median of their smaller sides, in pixels. holed: how many have pixels that are not finite."""
 
     low: float = 0.0
     high: float = 65_535.0
@@ -42,6 +42,7 @@ class Survey:
     clear: int = 0
     framed: int = 0
     side: int = 0
+    holed: int = 0
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -50,6 +51,9 @@ class Survey:
         if self.deep:
             sentences.append(f"{_count(self.deep)} more than eight bits a channel: {self.low:,.6g} is read as black "
                              f"and {self.high:,.6g} as white.")
+        if self.holed:
+            sentences.append(f"{_count(self.holed)} pixels that are not finite: NaN and −∞ are read as black, ∞ as "
+                             "white.")
         if self.clear:
             sentences.append(f"Transparent pictures get a {'white' if self.paper else 'black'} background.")
         if self.framed:
@@ -67,7 +71,7 @@ class TooLarge(Exception):
 
 def survey(read: Callable[[str], bytes], files: Sequence[str]) -> Survey:
     """What the pictures of a folder share; those that cannot be read say nothing. read: file -> its content."""
-    ranges, ink, sides, framed = [], [], [], 0
+    ranges, ink, sides, framed, holed = [], [], [], 0, 0
     step = max(1, -(-len(files) // SEEN))
     for index, file in enumerate(files):
         try:
@@ -76,13 +80,14 @@ def survey(read: Callable[[str], bytes], files: Sequence[str]) -> Survey:
                 framed += _has_frames(image)
                 if (values := _deep(image, file, read)) is not None:
                     ranges.append(_range(values))
+                    holed += not np.isfinite(values).all()
                 elif index % step == 0 and (light := _ink(image)) is not None:
                     ink.append(light)
         except Exception:  # Pillow's decoders raise nearly any type on a damaged file
             continue
     low, high = _levels(ranges) if ranges else (0.0, 65_535.0)
     shared = Survey(low, high, 0 if ink and np.mean(ink) >= BRIGHT else 255, False, len(ranges), len(ink), framed,
-                    int(np.median(sides)) if sides else 0)
+                    int(np.median(sides)) if sides else 0, holed)
     coloured = any(_coloured(read, file, shared) for file in files[::step])
     return Survey(**{**vars(shared), "coloured": coloured})
 

@@ -79,14 +79,27 @@ def load(digest: str) -> tuple[Table, SavedTable]:
                  manifest.get("order", "")), _saved(result)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """All that is stored, the newest first. tables: as their files hold them; scores: what was made of tables;
+    unreadable: what became of the others, each a sentence, by digest."""
+
+    tables: list[SavedTable]
+    scores: list[Result]
+    unreadable: dict[str, str]
+
+
+def kept() -> Kept:
+    """Read once."""
+    results, unreadable = _shelf().listed("delete it, and import the file that it came from again")
+    by_kind = {kind: [result for result in results if result.manifest.get("kind") == kind]
+               for kind in (KIND, external_scores.KIND)}
+    return Kept([_saved(result) for result in by_kind[KIND]], by_kind[external_scores.KIND], unreadable)
+
+
 def entries() -> list[SavedTable]:
     """All stored tables, the newest first."""
-    return [_saved(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
-
-
-def unreadable() -> dict[str, str]:
-    """What became of stored tables and scores that `entries` leaves out, each a sentence, by digest."""
-    return _shelf().unreadable("delete it, and import the file that it came from again")
+    return kept().tables
 
 
 def delete(digest: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.models.wrapped import logits_of
 
 Slots = tuple[tuple[str, torch.Size, torch.dtype], ...]
 """(name, shape of one example, type) of every input, in the order in which they lie in a row."""
@@ -51,5 +51,4 @@ class NamedInputs(nn.Module):
         parts = rows.split([shape.numel() for _, shape, _ in self.slots], 1)
         named = {name: part.reshape(len(rows), *shape).to(rows.dtype if kind.is_floating_point else kind)
                  for part, (name, shape, kind) in zip(parts, self.slots, strict=True)}
-        output: Any = self.module(named) if self.whole else self.module(**named)
-        return output if isinstance(output, Tensor) else output["logits"] if isinstance(output, dict) else output.logits
+        return logits_of(self.module(named) if self.whole else self.module(**named))

@@ -11,15 +11,17 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
@@ -28,7 +30,7 @@ from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import OWNED, Own, register_own
 from engine.models.losses import check_logits
-from engine.models.wrapped import unwrapped
+from engine.models.wrapped import in_precision, returning_logits, unwrapped
 
 VARIABLE = "WHICHFLUENCE_MODEL"
 PLUGIN = f"{__package__}.own_plugin"
@@ -88,25 +90,47 @@ def declared() -> Declaration | None:
 
 def importable(text: str) -> str:
     """`module:function` of `path/to/file.py:function`, whose folder is put where this process and those that it starts
-    find modules; what names no file stays as it is. Raises `InvalidInput`."""
+    find modules, of a file with relative imports the folder of its package; what names no file stays as it is, and is
+    looked for in the working folder too. Raises `InvalidInput`."""
     where, _, function = text.rpartition(":")
     if not where.endswith(".py"):
+        top = Path(where.partition(".")[0])
+        if top.is_dir() or top.with_suffix(".py").is_file():
+            _search(Path.cwd())
         return text
     path = Path(where).expanduser().resolve()
     if not path.is_file():
         raise InvalidInput(f"There is no file `{where}`; name the model as FILE.py:FUNCTION.")
-    if not path.stem.isidentifier():
-        raise InvalidInput(f"`{path.name}` cannot be imported under that name; name the file like a Python module, "
+    folder, parts = _place(path)
+    if odd := next((part for part in parts if not part.isidentifier()), ""):
+        raise InvalidInput(f"`{odd}` cannot be imported under that name; name files and folders like Python modules, "
                            "such as `my_module.py`.")
-    folder = str(path.parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    known = importlib.util.find_spec(path.stem)
-    if known is None or known.origin is None or Path(known.origin).resolve() != path:
-        raise InvalidInput(f"`{path.stem}` is the name of another module here; rename the file.")
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([folder, *filter(None, paths)]))
-    return f"{path.stem}:{function}"
+    _search(folder)
+    known = importlib.util.find_spec(parts[0])
+    if known is None or (path if len(parts) == 1 else folder / parts[0]) not in {
+            Path(place).resolve() for place in known.submodule_search_locations or [known.origin or ""]}:
+        raise InvalidInput(f"`{parts[0]}` is the name of another module here; rename "
+                           f"{'the file' if len(parts) == 1 else 'its folder'}.")
+    return f"{'.'.join(parts)}:{function}"
+
+
+def _place(path: Path) -> tuple[Path, list[str]]:
+    """(the folder in which modules are looked for, the names that lead from there to a file): those of its package
+    where it imports relatively to it."""
+    folder, parts = path.parent, [path.stem]
+    if re.search(rb"^\s*from\s+\.", path.read_bytes(), re.MULTILINE):
+        folder, parts = folder.parent, [folder.name, *parts]
+        while (folder / "__init__.py").is_file():
+            folder, parts = folder.parent, [folder.name, *parts]
+    return folder, parts
+
+
+def _search(folder: Path) -> None:
+    """Let this process, and those that it starts in other folders, find the modules of a folder."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(folder), *map(os.path.abspath, paths)]))
 
 
 def register(own: Declaration) -> None:
@@ -124,12 +148,13 @@ def builder(text: str) -> Callable[[tuple[int, ...], int], nn.Module]:
     return _build(Declaration(name=function, function=function), _function(function))
 
 
-def shape_of_arrays(own: Declaration, flat: int, shape: tuple[int, ...], classes: int) -> tuple[int, ...]:
-    """The shape of one input where none is declared: of an example of several dimensions its own, where the model takes
-    that and no flat one of so many features; else (), which is flat."""
-    if own.shape or len(shape) < 2 or _takes(own, (flat,), classes):
+def shape_taken(own: Declaration, shapes: Sequence[tuple[int, ...]], classes: int) -> tuple[int, ...]:
+    """The declared shape of one input; where none is, the first of `shapes` that the model takes, () for their first,
+    which is the usual one, and where it takes none."""
+    if own.shape or len(shapes) < 2:
         return own.shape
-    return shape if _takes(own, shape, classes) else ()
+    taken = next((shape for shape in shapes if _takes(own, shape, classes)), shapes[0])
+    return () if taken == shapes[0] else taken
 
 
 def _takes(own: Declaration, shape: tuple[int, ...], classes: int) -> bool:
@@ -143,26 +168,35 @@ def _takes(own: Declaration, shape: tuple[int, ...], classes: int) -> bool:
 def _function(text: str) -> Callable[..., nn.Module]:
     name, _, attribute = text.rpartition(":")
     try:
-        return getattr(importlib.import_module(name), attribute)
-    except Exception as error:  # a user's module may raise anything
+        function = attrgetter(attribute)(importlib.import_module(name))
+    except (Exception, SystemExit) as error:  # a user's module may raise anything, and a script may end
         raise InvalidInput(f"The model `{text}` cannot be imported ({type(error).__name__}: "
                            f"{' '.join(str(error).split())}); "
                            "give FILE.py:FUNCTION or MODULE:FUNCTION that Python can import.") from error
+    if isinstance(function, nn.Module):
+        raise InvalidInput(f"`{text}` is a module with weights, and every training begins with fresh ones; name its "
+                           "class, or a function that returns a new module.")
+    if not callable(function):
+        raise InvalidInput(f"`{text}` is a {type(function).__name__}; name a function that returns a torch module.")
+    return function
 
 
 def _build(own: Declaration, function: Callable[..., nn.Module]) -> Callable[[tuple[int, ...], int], nn.Module]:
     """(shape, classes) -> the module with fresh weights, tried on two inputs. Raises `InvalidInput`."""
-    free = _takes_nothing(function)
+    call = _called(own, function)
 
     def build(shape: tuple[int, ...], classes: int) -> nn.Module:
         try:
-            module = function() if free else function(tuple(shape), classes)
-        except Exception as error:
+            module = call(tuple(shape), classes)
+        except (Exception, SystemExit) as error:
             raise InvalidInput(f"`{own.name}` cannot be built for inputs of shape {tuple(shape)} and {classes} classes "
-                               f"({type(error).__name__}: {' '.join(str(error).split())[:160]}).") from error
+                               f"({type(error).__name__}: {' '.join(str(error).split())[:160]}); it is called with the "
+                               "shape, a tuple, and the number of classes, or with nothing.") from error
         if not isinstance(module, nn.Module):
             raise InvalidInput(f"`{own.name}` is a {type(module).__name__}; let {own.function} return a torch module.")
-        module = unwrapped(module)
+        module = returning_logits(unwrapped(module))
+        if any(one.is_floating_point() and one.dtype != torch.float32 for one in module.parameters()):
+            module = in_precision(module, torch.float32)
         if own.whole:
             module.register_forward_pre_hook(_as_whole)
         _tried(own.name, module, tuple(shape), classes)
@@ -171,13 +205,25 @@ def _build(own: Declaration, function: Callable[..., nn.Module]) -> Callable[[tu
     return build
 
 
-def _takes_nothing(function: Callable) -> bool:
+def _called(own: Declaration, function: Callable) -> Callable[[tuple[int, ...], int], nn.Module]:
+    """(shape, classes) -> what a function returns that takes these two, by their names or in this order, or nothing.
+    Raises `InvalidInput` for one that takes others."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return False
-    return not any(one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-                   or one.kind is one.VAR_POSITIONAL for one in parameters)
+        return function
+    parameters = signature.parameters.values()
+    if not any(one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+               or one.kind is one.VAR_POSITIONAL for one in parameters):
+        return lambda shape, classes: function()
+    if {"shape", "classes"} <= {one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD}:
+        return lambda shape, classes: function(shape=shape, classes=classes)
+    try:
+        signature.bind((), 0)
+    except TypeError:
+        raise InvalidInput(f"`{own.function}` takes {signature}; let it take the shape of one input, a tuple, and the "
+                           "number of classes, in this order, or nothing.") from None
+    return function
 
 
 def _as_whole(_module: nn.Module, inputs: tuple) -> tuple:
@@ -191,14 +237,16 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
     try:
         with torch.no_grad():
             outputs = module.eval()(torch.zeros(2, *shape))
-            returned = tuple(outputs.shape)
     except Exception as error:
         raise InvalidInput(f"`{name}` does not take inputs of shape {shape} ({' '.join(str(error).split())[:160]}); "
                            "give the shape of one input, declare inputs as whole numbers, or give matching "
                            "data.") from error
     finally:
         module.train(training)
-    if returned != (2, classes):
-        raise InvalidInput(f"`{name}` returns shape {returned} for two inputs; it has to be (2, {classes}), one logit "
-                           "for each class of the data.")
+    if not isinstance(outputs, Tensor):
+        raise InvalidInput(f"`{name}` returns a {type(outputs).__name__}; let it return the class logits alone, or "
+                           "under the name `logits`.")
+    if outputs.shape != (2, classes):
+        raise InvalidInput(f"`{name}` returns shape {tuple(outputs.shape)} for two inputs; it has to be "
+                           f"(2, {classes}), one logit for each class of the data.")
     check_logits(outputs)

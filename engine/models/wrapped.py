@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,9 @@ INNER = {"DataParallel": "module", "DistributedDataParallel": "module", "Optimiz
 WITHIN = frozenset({"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"})
 """Parts of names that wrappers of a model's layers leave."""
 
+MARK = "whichfluence_only_logits"
+"""An attribute of modules that return logits alone, and of their copies."""
+
 
 def unwrapped(module: nn.Module) -> nn.Module:
     """The module that `DataParallel` or `torch.compile` was given: the same function of the same parameters."""
@@ -28,8 +32,28 @@ def unwrapped(module: nn.Module) -> nn.Module:
     return module
 
 
+def logits_of(output: Any) -> Any:
+    """The logits in what a module returns: `logits` of a dictionary, a named tuple or an output of transformers;
+    anything else as it is."""
+    if isinstance(output, Mapping):
+        return output.get("logits", output)
+    return output.logits if hasattr(output, "logits") else output
+
+
+def _only_logits(_module: nn.Module, _inputs: tuple, output: Any) -> Any:
+    return logits_of(output)
+
+
+def returning_logits(module: nn.Module) -> nn.Module:
+    """The module itself, which from now on returns `logits_of` its outputs."""
+    if MARK not in vars(module):
+        vars(module)[MARK] = module.register_forward_hook(_only_logits).id
+    return module
+
+
 def copied(module: nn.Module) -> nn.Module:
-    """A copy of the unwrapped module. Raises `InvalidInput` for one whose parameters cannot be replaced."""
+    """A copy of the unwrapped module, which returns logits alone. Raises `InvalidInput` for one whose parameters cannot
+    be replaced."""
     module = unwrapped(module)
     for name, part in module.named_modules():
         kind, where = type(part).__name__, f"the layer `{name}`" if name else "the model"
@@ -54,7 +78,7 @@ def copied(module: nn.Module) -> nn.Module:
             raise InvalidInput(f"{where.capitalize()} has a `max_norm`, by which a forward pass changes its weights; "
                                "scale these to it once, and set it to None.")
     try:
-        held = read_quantised(copy.deepcopy(module))
+        held = returning_logits(read_quantised(copy.deepcopy(module)))
     except (RuntimeError, TypeError) as error:
         raise InvalidInput(f"The model cannot be copied ({' '.join(str(error).split())[:120]}); give one that "
                            "`copy.deepcopy` can copy.") from None

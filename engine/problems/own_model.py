@@ -12,9 +12,10 @@ from engine.basics.errors import InvalidInput
 from engine.models import own_weights
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
-from engine.models.own_architecture import Declaration, importable, register, shape_of_arrays
+from engine.models.own_architecture import Declaration, importable, register, shape_taken
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import stored_recordings
+from engine.problems.families.inputs import shapes
 from engine.problems.source import SOFTMAX, ProblemSource
 
 
@@ -43,7 +44,7 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
                       l2=recipe.stated_penalty if recipe else None, data=dataset)
     if dataset and own.module:
         loaded = datasets.load(dataset)
-        own = own.model_copy(update={"shape": shape_of_arrays(own, loaded.n_features, loaded.shape, loaded.n_classes)})
+        own = own.model_copy(update={"shape": shape_taken(own, shapes(loaded), loaded.n_classes)})
     own.export()
     register(own)
     if dataset:

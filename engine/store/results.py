@@ -179,27 +179,22 @@ class Store:
 
     def entries(self) -> list[Result]:
         """Every result with a readable manifest, newest first, not verified: `read` one before using it."""
-        results = []
-        for path in self.shelf.glob(f"*/{MANIFEST}"):
-            with suppress(OSError, Damage, InvalidInput):  # of a later version: an OSError too
-                digest = self.folder(path.parent.name).name
-                results.append(Result(digest, read_manifest(path.parent, digest), self))
-        return sorted(results, key=lambda result: result.manifest.get("written", ""), reverse=True)
+        return self.listed("")[0]
 
-    def unreadable(self, remedy: str) -> dict[str, str]:
-        """A sentence on every folder that `entries` leaves out, by its digest: why its manifest cannot be read, and the
-        remedy, unless a later version wrote it."""
-        said = {}
+    def listed(self, remedy: str) -> tuple[list[Result], dict[str, str]]:
+        """(`entries`, a sentence on every folder that they leave out, by its digest: why its manifest cannot be read,
+        and the remedy, unless a later version wrote it)."""
+        results, said = [], {}
         for folder in sorted(self.shelf.glob("[0-9a-f]*")):
             try:
-                read_manifest(self.folder(folder.name), folder.name)
+                results.append(Result(folder.name, read_manifest(self.folder(folder.name), folder.name), self))
             except InvalidInput:  # no digest
                 continue
             except NewerFormat as newer:
                 said[folder.name] = str(newer)
             except (OSError, Damage) as error:
                 said[folder.name] = f"It cannot be read, as {error}; {remedy}."
-        return said
+        return sorted(results, key=lambda result: result.manifest.get("written", ""), reverse=True), said
 
     def sweep(self, older_than: float = 24 * 3600.0) -> None:
         """Remove drafts that a killed process left more than `older_than` seconds ago."""

@@ -192,6 +192,16 @@ def test_a_link_reopens_with_the_scores_and_asks_for_a_file_that_is_gone(home):
     assert healed.metric[0].value == told and "brought" not in healed.query_params
 
 
+def test_a_damaged_import_is_listed_with_the_remedy_and_can_be_deleted(home):
+    at = imported(opened())
+    view, digest = address(at), saved_tables.entries()[0].digest
+    (home / "brought" / digest / "manifest.json").write_text("{")
+    again = sound(open("compare", **view))
+    assert says(again, "It cannot be read") and says(again, "import the file that it came from again")
+    next(button for button in again.button if button.key == f"bring:delete:{digest}").click()
+    assert not says(sound(again.run()), "It cannot be read") and not saved_tables.kept().unreadable
+
+
 def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     view = address(imported(opened()))
     at = sound(open("compare", **{**view, "seed": 1}))

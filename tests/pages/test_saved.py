@@ -1,8 +1,10 @@
 """Saving, reopening and exporting a comparison."""
 
+import json
 import re
 
 from app.compare import report
+from app.compare import saved as saved_panel
 from app.widgets.pickers import specification_list
 from engine.store import comparisons as saved
 from tests.pages.support import open, says, sound
@@ -88,3 +90,41 @@ def test_the_report_shows_the_chosen_query_after_the_conclusion(home, monkeypatc
     text = texts[-1]
     order = [text.index(said) for said in ("for query 3, “", "<summary><h2>Query 3</h2>", "The top 20 for query 3")]
     assert order == sorted(order)
+
+
+def test_the_report_of_data_with_hostile_names_holds_them_as_text(home, monkeypatch, tmp_path):
+    """Names of classes, columns, rows and the file, the view's name and its note: nothing is marked up or loaded."""
+    from html.parser import HTMLParser
+
+    from engine.data import uploads
+
+    outside, texts, notebooks = "https://leak.invalid", [], []
+    evil = [f"<img src={outside}/a onerror=alert(1)>", f"</title></svg><script src={outside}/b></script>",
+            f"![c]({outside}/c)"]
+    rows = [f'"{evil[row % 3]} r{row}",{(row * 7) % 11},{row % 5},"{evil[row % 3]}"' for row in range(60)]
+    (tmp_path / f"x{evil[2].replace('/', ',')}.csv").write_text("\n".join([f'id,"{evil[1]}",width,label', *rows]))
+    data = uploads.keep_path(next(tmp_path.glob("*.csv")))
+    written, kept = report.report, saved_panel.notebook
+    monkeypatch.setattr(report, "report", lambda *given: texts.append(written(*given)) or texts[-1])
+    monkeypatch.setattr(saved_panel, "notebook", lambda *given: notebooks.append(kept(*given)) or notebooks[-1])
+    pair = [f"{name}/add_occurrence/one_step;eta=0.1" for name in ("query_loss", "query_logit")]
+    at = sound(open("compare", data=data, s=pair, pair="1-2", ranks="3"))
+    at.text_area(key="saved:note").set_value(evil[0])
+    at.text_input(key="saved:name").set_value(evil[1]).run()
+    sound(button(at, "Write the report").click().run())
+
+    class Read(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.loads, self.tags = [], set()
+
+        def handle_starttag(self, tag, attrs):
+            self.tags.add(tag)
+            self.loads += [value for name, value in attrs if "leak.invalid" in (value or "") and name in (
+                "src", "href", "xlink:href", "style", "srcset", "action") or name.startswith("on")]
+
+    read = Read()
+    read.feed(texts[-1])
+    assert "leak.invalid" in texts[-1] and read.loads == [] and "script" not in read.tags
+    assert all("](https" not in "".join(cell["source"]) for text in notebooks
+               for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")

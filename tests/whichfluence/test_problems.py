@@ -1,5 +1,7 @@
 """Own models and data in every form that people hold them in are one problem, with the same scores."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,6 +88,10 @@ def test_what_does_not_fit_is_refused_in_a_sentence(train, options, said, model)
         wf.problem(model, train(), (X[:5], Y[:5]), **options)
 
 
+class Outputs(NamedTuple):
+    logits: torch.Tensor
+
+
 class Odd(nn.Linear):
     def __init__(self, turn):
         super().__init__(6, 3)
@@ -98,13 +104,31 @@ class Odd(nn.Linear):
 @pytest.mark.parametrize(("made", "said"), [
     (lambda: Odd(torch.Tensor.detach), "no gradient with respect to the differentiated parameters"),
     (lambda: Odd(lambda logits: nn.functional.one_hot(logits.argmax(1), 3).float()), "no gradient"),
-    (lambda: Odd(lambda logits: {"logits": logits}), "returns a dict"),
+    (lambda: Odd(lambda logits: {"scores": logits}), "returns a dict"),
     (lambda: Odd(lambda logits: (logits, 1)), "returns a tuple"),
     (lambda: torch.jit.trace(nn.Linear(6, 3), X), "TopLevelTracedModule")])
 @pytest.mark.filterwarnings("ignore")
 def test_a_module_without_differentiable_logits_is_refused(made, said):
     with pytest.raises(wf.InvalidInput, match=said):
         wf.problem(made(), (X, Y), (X[:5], Y[:5]))
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("turn", [lambda logits: {"logits": logits, "loss": None}, Outputs])
+def test_logits_are_taken_from_what_a_module_returns(turn, named):
+    """As models of transformers return them; the module that was given still returns all of it."""
+    module, plain = Odd(turn), nn.Linear(6, 3)
+    plain.load_state_dict(module.state_dict())
+    step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.1))
+    data = ({"x": X}, Y) if named else (X, Y)
+    found = wf.influence(wf.problem(module, data, ({"x": X[:5]} if named else X[:5], Y[:5])), step).values
+    np.testing.assert_array_equal(found, wf.influence(wf.problem(plain, (X, Y), (X[:5], Y[:5])), step).values)
+    assert not isinstance(module(X), torch.Tensor)
+
+
+def test_named_inputs_do_not_make_a_tuple_logits():
+    with pytest.raises(wf.InvalidInput, match="returns a tuple"):
+        wf.problem(Odd(lambda logits: (logits, 1)), ({"x": X}, Y), ({"x": X[:5]}, Y[:5]))
 
 
 def test_softmax_regression_is_trained_to_its_optimum():

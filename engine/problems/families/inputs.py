@@ -30,11 +30,23 @@ def input_shape(model: str, dataset: data.Dataset, pool: int) -> tuple[int, ...]
     return declared or shape
 
 
+def shapes(dataset: data.Dataset) -> list[tuple[int, ...]]:
+    """The shapes that one input may have, the usual one first: of pictures (channels, height, width), else flat, which
+    comes second for pictures; last that of examples of several dimensions."""
+    usual, flat = _shape_of(dataset, 1), (dataset.n_features,)
+    return list(dict.fromkeys([usual, flat] if len(usual) > 1 else [flat, dataset.shape or flat]))
+
+
 def _shape_of(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
     if dataset.image_shape is None:
         return (dataset.n_features,)
     h, w, *colours = dataset.image_shape
     return (colours[0] if colours else 1, h // pool, w // pool)
+
+
+def colours_stay(dataset: data.Dataset) -> bool:
+    """Whether flat inputs of its examples are in the order in which a dataset holds them, colours last."""
+    return dataset.image_shape is None or len(dataset.image_shape) < 3 or dataset.shape == dataset.image_shape
 
 
 def _colours_last(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -43,9 +55,10 @@ def _colours_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def as_inputs(model: str, dataset: data.Dataset, pool: int, x: np.ndarray) -> np.ndarray:
     """Flat features (n, d) of a dataset's examples, after `pooled`, as float32 inputs (n, *input_shape); pictures,
-    whose colours stand last, with channels first unless the model declares them last."""
+    whose colours stand last, with channels first unless the model declares them last, or takes flat inputs of arrays
+    that had them last."""
     own, taken, x = _shape_of(dataset, pool), input_shape(model, dataset, pool), x.astype(np.float32)
-    last = len(own) < 3 or (taken == _colours_last(own) != own)
+    last = len(own) < 3 or (colours_stay(dataset) if len(taken) == 1 else taken == _colours_last(own) != own)
     return (x if last else channels_first(x, own)).reshape(len(x), *taken)
 
 

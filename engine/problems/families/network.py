@@ -21,7 +21,7 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.problems.families.family import NUMERICS, Family, Observer
 from engine.problems.families.fields import SourceFields
-from engine.problems.families.inputs import as_inputs, input_shape, pooled
+from engine.problems.families.inputs import as_inputs, colours_stay, input_shape, pooled
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.trained import trained
@@ -66,8 +66,14 @@ class NetworkFamily(Family):
         return self.recipe(source).checkpoints
 
     def contents(self, source: SourceFields) -> dict[str, str]:
-        own = {"model": OWNED[source.model].code} if source.model in OWNED else {}
+        own = {"model": self._code(source)} if source.model in OWNED else {}
         return {**own, **self._weights(source)}
+
+    def _code(self, source: SourceFields) -> str:
+        """What tells the user's own architecture apart, with the order of colours that flat inputs are read in."""
+        own = OWNED[source.model]
+        stay = len(own.shape) != 1 or colours_stay(data.load(source.dataset))
+        return own.code if stay else f"{own.code} channels first"
 
     def _weights(self, source: SourceFields) -> dict[str, str]:
         if not source.weights:
@@ -82,7 +88,7 @@ class NetworkFamily(Family):
     def identity(self, source: SourceFields) -> dict[str, Any]:
         given = {name: getattr(source, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
         if source.model in OWNED:
-            given["code"] = OWNED[source.model].code
+            given["code"] = self._code(source)
         return {**given, "content": data.content(source.dataset), "numerics": NUMERICS,
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
@@ -112,7 +118,7 @@ class NetworkFamily(Family):
 
     def inputs(self, source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
         given = pooled(source, dataset, x)
-        flat = len(input_shape(source.model, dataset, source.pool)) == 1
+        flat = len(input_shape(source.model, dataset, source.pool)) == 1 and colours_stay(dataset)
         return given if flat else as_inputs(source.model, dataset, source.pool, given)
 
     def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],

@@ -66,6 +66,21 @@ def test_of_a_users_own_module_the_attributes_count_that_are_named(change, same)
     assert (of(**change) == of()) == same
 
 
+@pytest.mark.parametrize("line", [
+    "from my_parts import Power; return Power()(logits)", "import my_parts; return my_parts.Power()(logits)",
+    "import my_parts as parts; return parts.Power()(logits)"])
+def test_what_a_function_imports_inside_counts(monkeypatch, line):
+    scope = {"__name__": "mine", "__package__": ""}
+    exec(f"def behavior(logits, labels):\n    {line}\n", scope)
+    digests = set()
+    for exponent in (1, 1, 2):
+        parts = types.ModuleType("my_parts")
+        exec(f"class Power:\n    def __call__(self, f):\n        return f ** {exponent}\n", vars(parts))
+        monkeypatch.setitem(sys.modules, "my_parts", parts)
+        digests.add(fingerprint(scope["behavior"]))
+    assert len(digests) == 2
+
+
 def test_two_processes_agree():
     program = f"""
 from types import SimpleNamespace

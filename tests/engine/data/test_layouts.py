@@ -214,6 +214,20 @@ def test_deep_pictures_keep_their_levels(content, tmp_path):
     assert count > 100 and "more than eight bits a channel" in data.said[0]
 
 
+def test_pixels_that_are_not_finite_are_said_with_their_number(tmp_path):
+    holed = []
+
+    def content(k):
+        values = square(k).astype(np.float32)
+        if len(holed) < 2:
+            values[0, :2] = np.nan, np.inf
+            holed.append(k)
+        return tif(values)
+
+    data = levels(tmp_path, content)[1]
+    assert "2 pictures have pixels that are not finite: NaN and −∞ are read as black, ∞ as white." in data.said
+
+
 def test_an_eight_bit_picture_in_sixteen_is_the_same_picture(tmp_path):
     plain = levels(tmp_path / "a", lambda k: png(square(k)))[1]
     deep = levels(tmp_path / "b", lambda k: png(square(k).astype(np.uint16)))[1]

@@ -29,6 +29,40 @@ def bare():
 
 def wrong():
     return [1, 2]
+
+
+def swapped(classes, shape):
+    return nn.Linear(shape[0], classes).double()
+
+
+def features(num_classes):
+    return nn.Linear(3, num_classes)
+
+
+class Kinds:
+    @staticmethod
+    def make(shape, classes):
+        return nn.Linear(shape[0], classes)
+
+
+class Named(nn.Linear):
+    def __init__(self, shape, classes):
+        super().__init__(shape[0], classes)
+
+    def forward(self, x):
+        return {{"logits": super().forward(x), "hidden": x}}
+
+
+class Pair(Named):
+    def forward(self, x):
+        return x, x
+
+
+def ends():
+    raise SystemExit(2)
+
+
+MODULE = nn.Linear(3, 3)
 """
 
 
@@ -106,12 +140,57 @@ def test_another_code_has_another_digest(folder):
     ("make", (2, 2), 3, "cannot be built for inputs of shape (2, 2)"),
     ("bare", (3,), 3, "does not take inputs of shape (3,)"),
     ("wrong", (3,), 3, "let stranger:wrong return a torch module"),
+    ("Pair", (3,), 3, "returns a tuple; let it return the class logits alone, or under the name `logits`"),
+    ("ends", (3,), 3, "SystemExit: 2"),
 ])
 def test_what_does_not_fit_is_refused_by_its_own_limits(folder, function, shape, classes, words):
     declare(folder, function)
     with pytest.raises(InvalidInput, match=".") as refused:
         build_model("stranger", shape, classes)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    ("MODULE", "is a module with weights"), ("WIDTH", "`stranger:WIDTH` is a int"), ("Kinds.other", "Kinds"),
+    ("features", "takes (num_classes); let it take the shape of one input")])
+def test_what_is_no_function_of_shape_and_classes_is_refused(folder, function, words):
+    with pytest.raises(InvalidInput) as refused:
+        declare(folder, function)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("function", ["swapped", "Kinds.make", "Named"])
+def test_factories_classes_and_outputs_that_people_have(folder, function):
+    """Arguments by name, double precision, a function in a class, logits in a dictionary: float32 logits all."""
+    declare(folder, function)
+    module, x = build_model("stranger", (3,), 4), torch.rand(2, 3)
+    assert torch.equal(module(x), torch.nn.functional.linear(x, module.weight, module.bias))
+    assert module(x).dtype == torch.float32
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_a_file_with_relative_imports_is_a_part_of_its_package(folder, package):
+    inner = folder / "strange_package" / "nets"
+    inner.mkdir(parents=True)
+    for place in (inner, inner.parent) if package else ():
+        (place / "__init__.py").touch()
+    (inner / "parts.py").write_text("from torch import nn\n\nBlock = nn.Linear\n")
+    (inner / "net.py").write_text("from .parts import Block\n\n\ndef make():\n    return Block(3, 2)\n")
+    own = Declaration(name="inner", function=importable(f"{inner}/net.py:make"))
+    assert own.function == ("strange_package." if package else "") + "nets.net:make"
+    own.export()
+    register(own)
+    assert build_model("inner", (3,), 2).weight.shape == (2, 3)
+    assert os.environ["PYTHONPATH"].split(os.pathsep)[0] == str(folder if package else inner.parent)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("nets", "strange_package")]:
+        del sys.modules[name]
+
+
+def test_a_module_of_the_working_folder_is_found_by_processes_that_start_elsewhere(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", "beside")
+    assert importable("stranger:make") == "stranger:make"
+    assert os.environ["PYTHONPATH"].split(os.pathsep) == [str(folder), str(folder / "beside")]
 
 
 def test_another_number_of_classes_is_refused(folder):

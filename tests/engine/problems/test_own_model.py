@@ -144,6 +144,33 @@ def test_arrays_keep_the_shape_that_a_model_takes(files):
     assert cli_shape(NetworkOptions(model=f"{files}/series_model.py:flat"), arrays) == (20,)
 
 
+@pytest.mark.parametrize("shape", [(3, 8, 9), (8, 9, 3), (8, 9)])
+def test_arrays_of_pictures_reach_a_model_of_flat_inputs_in_their_own_order(files, shape):
+    x = np.random.default_rng(2).random((12, *shape))
+    np.savez(files / "pictures.npz", x_train=x, y_train=np.arange(12) % 3, x_query=x[:3], y_query=np.arange(3))
+    (files / "stranger.py").write_text("from torch import nn\n\n\ndef flat(shape, classes):\n"
+                                         f"    return nn.Linear({x[0].size}, classes)\n")
+    list(declare(model=f"{files}/stranger.py:flat", data=files / "pictures.npz", name="flat"))
+    assert declared().shape == (x[0].size,)
+    source = ProblemSource(dataset=declared().data, model="flat")
+    problem = source.build().problem
+    rows = source.draw()[1].train_index
+    np.testing.assert_allclose(problem.x, x.reshape(12, -1)[rows], atol=1e-6)
+
+
+def test_pictures_in_files_reach_a_model_of_flat_inputs_channels_first(files):
+    from PIL import Image
+
+    pixels = np.random.default_rng(3).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    for split, name in ((split, name) for split in ("train", "val") for name in "ab"):
+        (files / "pictures" / split / name).mkdir(parents=True)
+        Image.fromarray(pixels).save(files / "pictures" / split / name / "0.png")
+    (files / "stranger.py").write_text("from torch import nn\n\n\ndef flat():\n    return nn.Linear(3072, 2)\n")
+    list(declare(model=f"{files}/stranger.py:flat", data=files / "pictures", name="flat"))
+    problem = ProblemSource(dataset=declared().data, model="flat").build().problem
+    np.testing.assert_allclose(problem.x[0], pixels.transpose(2, 0, 1).ravel() / 255, atol=1e-6)
+
+
 @pytest.mark.parametrize(("stated", "decay"), [({}, 1e-4), ({"weight_decay": 0.003}, 0.003), ({"weight_decay": 0}, 0)])
 def test_the_penalty_is_the_weight_decay_that_the_recipe_states(files, stated, decay):
     recipe = Recipe.parse({"epochs": 1, "batch_size": 8, "learning_rate": 0.1, **stated})
