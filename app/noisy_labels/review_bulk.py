@@ -72,7 +72,8 @@ def _act(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
     with st.container(horizontal=True):
         for verdict, title, icon in BUTTONS:
             st.button(f"{title}: {len(selected):,}", key=f"bulk:{verdict}", icon=icon, disabled=not selected,
-                      on_click=job_panel.act, args=(decide, sample, scored, review, decisions, tuple(selected), verdict, label))
+                      on_click=job_panel.act,
+                      args=(decide, sample, scored, review, decisions, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
                   args=(desk_review.undo, review, review_screen.look_at), disabled=not review.has_own,
                   help="Reverts your last verdict, for one example or many.")
