@@ -41,7 +41,7 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
                 "With their near-duplicates", key="bulk:twins",
                 help="Adds near-duplicates among the searched examples, flagged or not."):
             selected = twins.with_twins(selected)
-        _act(sample, scored, review, selected)
+        _act(sample, scored, review, decisions, selected)
 
 
 def _table(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision], pair: Pair, rows: Sequence[int],
@@ -64,24 +64,30 @@ def _picture(sample: NoisyData, row: int) -> str:
     return url or ""
 
 
-def _act(sample: NoisyData, scored: Scored, review: Review, selected: Sequence[int]) -> None:
+def _act(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision],
+         selected: Sequence[int]) -> None:
     names = sample.dataset.class_names
     label = st.selectbox("Right label, if they are wrong", [*NO_CLASS, *range(len(names))], key="bulk:label",
                          format_func=lambda index: names[index] if index >= 0 else NO_CLASS[index])
     with st.container(horizontal=True):
         for verdict, title, icon in BUTTONS:
             st.button(f"{title}: {len(selected):,}", key=f"bulk:{verdict}", icon=icon, disabled=not selected,
-                      on_click=job_panel.act, args=(decide, sample, scored, review, tuple(selected), verdict, label))
+                      on_click=job_panel.act,
+                      args=(decide, sample, scored, review, decisions, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
                   args=(desk_review.undo, review, review_screen.look_at), disabled=not review.has_own,
                   help="Reverts your last verdict, for one example or many.")
 
 
-def decide(sample: NoisyData, scored: Scored, review: Review, rows: Sequence[int], verdict: str, label: int) -> None:
-    """One verdict about many rows; one that has that label already is left as it is."""
-    if verdict in (FINE, UNSURE):
-        review.decide_all(verdict, dict.fromkeys(rows))
-        return
-    right = {row: None if label == REMOVED else label if label != GUESSED else
-             (review_example.suggestion(sample, scored, row) or (None,))[0] for row in rows}
-    review.decide_all(WRONG, {row: one for row, one in right.items() if one != sample.evidence.y[row]})
+def decide(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], rows: Sequence[int],
+           verdict: str, label: int) -> None:
+    """One verdict about many rows; one that has that label already is left as it is, and one that was decided elsewhere
+    since `decisions` were shown, which is said."""
+    labels: dict[int, int | None] = dict.fromkeys(rows)
+    if verdict == WRONG:
+        right = {row: None if label == REMOVED else label if label != GUESSED else
+                 (review_example.suggestion(sample, scored, row) or (None,))[0] for row in rows}
+        labels = {row: one for row, one in right.items() if one != sample.evidence.y[row]}
+    if left := len(labels) - review.decide_all(verdict, labels, decisions):
+        st.toast(f"{left:,} of {len(labels):,} were decided elsewhere meanwhile and are unchanged.",
+                 icon=":material/call_split:")

@@ -27,7 +27,7 @@ from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
 from engine.desk import datasets
 from engine.desk import noisy_labels as searches
-from engine.desk.analyses import Decision
+from engine.desk.analyses import WRONG, Decision
 from engine.desk.noisy_labels import (
     CONSENSUS,
     VERDICTS,
@@ -106,7 +106,8 @@ def _filters(scored: Scored, pair: Pair) -> tuple[float, Pair | None, bool]:
 def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undecided: int, pair: Pair,
              but_not: Pair | None) -> str:
     counts = {verdict: sum(decision.verdict == verdict for decision in decisions.values()) for verdict in VERDICTS}
-    said = " · ".join(f"{count:,} {VERDICTS[verdict]}" for verdict, count in counts.items() if count) or "nothing yet"
+    said = " · ".join(f"{count:,} {VERDICTS[verdict]}{'s' if verdict == WRONG and count > 1 else ''}"
+                      for verdict, count in counts.items() if count) or "nothing yet"
     beside = f", not by {but_not.title}" if but_not else ""
     passing = f", {shown:,} of them pass the filters" if shown < flagged else ""
     return (f"{flagged:,} labels flagged by {pair.title}{beside}{passing} · {undecided:,} not yet decided · decided "

@@ -106,7 +106,7 @@ def _save(sample: NoisyData, review: Review, chosen: VerifiedSample, decisions: 
         new[FINE if same else UNSURE if answer == UNKNOWN else WRONG][row] = None if same else label
     for verdict, labels in new.items():
         if labels:
-            review.decide_all(verdict, labels)
+            review.decide_all(verdict, labels, decisions)
 
 
 def _known(sample: NoisyData, chosen: VerifiedSample, held: HeldOut | None, decisions: Mapping[int, Decision]) -> None:

@@ -39,6 +39,12 @@ def mistakes(sampled: SampledProblem) -> list[Query]:
     return sorted(stating, key=lambda one: one.prediction.value)
 
 
+def judged(sampled: SampledProblem) -> bool:
+    """Whether it is known of any query what is right."""
+    held_out = None if sampled.dataset.records is None else sampled.dataset.records[1]
+    return held_out is None or any(one.answer for one in held_out)
+
+
 def table(sampled: SampledProblem, wrong: Sequence[Query]) -> pd.DataFrame:
     """A row a mistake."""
     frame = pd.DataFrame({"query": [one.index for one in wrong], sampled_examples.noun(sampled): [

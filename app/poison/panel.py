@@ -40,6 +40,10 @@ def example(source: ProblemSource) -> None:
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
     """The table of mistakes; returns the chosen queries."""
     wrong = data.mistakes(sampled)
+    if not wrong and not data.judged(sampled):
+        st.info("No held-out record states an answer, so it is not known which the model gets wrong. Mark the answers "
+                "in *Import settings*, or type a record.", icon=":material/help:")
+        return ()
     if not wrong:
         own = "Drag a picture" if sampled.dataset.image_shape is not None else "Type a record"
         own = "Choose" if data.is_table(sampled) else f"{own} that it gets wrong, or choose"
@@ -112,7 +116,7 @@ def _named(sampled: SampledProblem, taught: Taught, at: int) -> str:
 def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fields: dict) -> np.ndarray:
     """The first training examples as cards, and what they share; returns the rows of the suspects."""
     own = sampled.sample.n if taught.stated else int((sampled.sample.y_train == taught.predicted[0]).sum())
-    count = state.suspects(taught.group, own)
+    count = state.suspects(taught.group, own, (source.dataset, source.model, *fields.items()))
     rows = taught.order[:count]
     largest, texts = float(taught.scores.max()), bool(taught.stated)
     said = predictions.of_training(sampled, rows[:SHOWN].tolist())
@@ -211,7 +215,9 @@ def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame
     for area, (label, value, earlier) in zip(st.columns(4), measures, strict=False):
         area.metric(plain(label), plain(value), plain(f"before: {earlier}"), delta_color="off", delta_arrow="off")
     if len(random):
-        wrong = f", and {', '.join(map(str, random['called_it']))} other queries are answered wrongly" if texts else ""
+        wrong = ""
+        if texts and after["held_out"]:
+            wrong = f", and {', '.join(map(str, random['called_it']))} other queries are answered wrongly"
         glossary.caption(plain(f"Without as many {_random(sampled)} p({stated}) is "
                                f"{', '.join(f'{p:.3f}' for p in random['p'])}{wrong}."))
     table = models.assign(predicted=[names[int(label)] for label in models["predicted"]])

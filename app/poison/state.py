@@ -20,6 +20,8 @@ CHOSEN = (QUERY, SUSPECTS, "prompt", "response", "answer")
 PLANTED = {poisons.PLANTED: "Try pictures with a planted backdoor",
            poisons.PLANTED_RECORDS: "Try records with a planted trigger"}
 MOST_QUERIES, MOST_SUSPECTS = 5, 500
+ASKED = "poison:asked"
+"""Where a session holds the question whose suspects are shown."""
 
 
 def source() -> ProblemSource:
@@ -65,8 +67,12 @@ def queries(mistakes: Sequence[int], clicked: Sequence[int]) -> tuple[int, ...]:
     return tuple(named[:MOST_QUERIES]) or tuple(mistakes[:1])
 
 
-def suspects(group: int, most: int) -> int:
-    """How many of the first training examples are suspects: by default the group that stands apart, else ten."""
+def suspects(group: int, most: int, asked: object) -> int:
+    """How many of the first training examples are suspects: by default the group that stands apart, else ten. asked:
+    the question; a number that was chosen for another one does not count."""
+    if st.session_state.setdefault(ASKED, asked) != asked:
+        st.session_state[ASKED] = asked
+        choice.forget(SUSPECTS)
     largest = max(2, min(MOST_SUSPECTS, most))
     return slider(SUSPECTS, "Suspects, from the top of the ranking", min(max(group or 10, 1), largest), 1, largest,
                   width=420)

@@ -93,11 +93,7 @@ class Decisions(ABC):
             for decision in checked:
                 if seen is not None:
                     self._as_seen(connection, decision.row, seen)
-                connection.execute(
-                    "INSERT INTO log (row, verdict, label, note, at, session, event, text) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session, event,
-                     decision.text))
+                self._record(connection, decision, event)
         return len(checked)
 
     def decide(self, row: int, verdict: str, label: int | None = None, note: str = "", event: str = "",
@@ -109,12 +105,18 @@ class Decisions(ABC):
         self.add([decision], event, seen)
         return decision
 
-    def decide_all(self, verdict: str, labels: Mapping[int, int | None]) -> int:
-        """Record one verdict about many rows, each with its right label or None; how many. All of them or none, and
-        one `undo` takes all back. Raises as `decide` does."""
-        now = time.time()
-        return self.add(Decision(int(row), verdict, None if label is None else int(label), at=now)
-                        for row, label in labels.items())
+    def decide_all(self, verdict: str, labels: Mapping[int, int | None], seen: Mapping[int, Decision]) -> int:
+        """Record one verdict about many rows, each with its right label or None; how many. One `undo` takes all back.
+        seen: the decisions that stood when the rows were looked at; a row about which another stands now is left as it
+        is. Raises as `decide` does, and records none of them then."""
+        now, event = time.time(), secrets.token_hex(8)
+        checked = [self._checked(Decision(int(row), verdict, None if label is None else int(label), at=now))
+                   for row, label in labels.items()]
+        with self._writing() as connection:
+            kept = [one for one in checked if _event(self._standing(connection, one.row)) == _event(seen.get(one.row))]
+            for one in kept:
+                self._record(connection, one, event)
+        return len(kept)
 
     def undo(self) -> Decision | None:
         """Take back what this session decided last, one decision or many at once, and return the last of it; None where
@@ -173,10 +175,20 @@ class Decisions(ABC):
                 yield connection
 
     def _as_seen(self, connection: sqlite3.Connection, row: int, seen: str) -> None:
-        standing = connection.execute("SELECT * FROM log WHERE row = ? AND undone = 0 ORDER BY id DESC LIMIT 1",
-                                      (row,)).fetchone()
-        if standing is not None and standing["event"] != seen:
-            raise DecidedMeanwhile(_decision(standing))
+        standing = self._standing(connection, row)
+        if standing is not None and standing.event != seen:
+            raise DecidedMeanwhile(standing)
+
+    def _standing(self, connection: sqlite3.Connection, row: int) -> Decision | None:
+        found = connection.execute("SELECT * FROM log WHERE row = ? AND undone = 0 ORDER BY id DESC LIMIT 1",
+                                   (row,)).fetchone()
+        return None if found is None else _decision(found)
+
+    def _record(self, connection: sqlite3.Connection, decision: Decision, event: str) -> None:
+        connection.execute("INSERT INTO log (row, verdict, label, note, at, session, event, text) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                           (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session,
+                            event, decision.text))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -206,3 +218,7 @@ def _add_column(connection: sqlite3.Connection, name: str) -> None:
 def _decision(row: sqlite3.Row) -> Decision:
     return Decision(row["row"], row["verdict"], row["label"], row["note"], row["at"], row["event"], row["session"],
                     row["text"])
+
+
+def _event(decision: Decision | None) -> str:
+    return "" if decision is None else decision.event

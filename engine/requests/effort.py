@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.models.causal import catalogue
 from engine.problems import ProblemSource
 from engine.scoring.cost import network, softmax
 from engine.scoring.scoring import Scoring
@@ -30,7 +31,10 @@ def scoring_seconds(source: ProblemSource, scorings: Sequence[Scoring], candidat
 
 def training_seconds(source: ProblemSource) -> float:
     """Of a training of the model."""
-    n, parameters = source.n_train or USUAL, source.parameters()
+    n = source.n_train or USUAL
+    if source.problem_class.reads == "tokens":
+        return n * _epochs(source) * catalogue.pass_seconds(source.model)
+    parameters = source.parameters()
     if source.problem_class.linear:
         return OPTIMUM * (PASS + 4.0 * n * parameters / softmax.DOUBLE)
     examples = n * _epochs(source)

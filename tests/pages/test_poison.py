@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app.widgets.jobs.desk import desk
 from engine import data
@@ -78,6 +79,22 @@ def test_a_typed_record_leads_to_the_records_behind_it(records, home):
     assert {"The prediction", "p(drill)", "Held-out accuracy"} <= {shown(metric.label) for metric in at.metric}
     at = open("poison", **{**asked, "answer": "carp"})
     assert says(at, "is not in the response")
+
+
+def test_a_number_of_suspects_holds_for_its_question_alone(home):
+    def script():
+        import streamlit as st
+
+        from app.poison import state
+
+        state.suspects(*st.session_state["given"])
+
+    at = AppTest.from_function(script)
+    at.session_state["given"] = 12, 40, "one"
+    assert at.run().slider[0].value == 12
+    assert at.slider[0].set_value(5).run().slider[0].value == 5
+    at.session_state["given"] = 30, 40, "another"
+    assert at.run().slider[0].value == 30 and sound(at)
 
 
 def test_pictures_are_read_at_full_size():

@@ -118,11 +118,9 @@ class AttributionRequest(JobRequest[Attributed]):
 
     @property
     def unit(self) -> float:
-        """Of a pass over a record, of the embedded model or one of 135 million parameters; a thousand records and more
-        come with longer texts."""
-        if catalogue.is_embedded(self.setting.model):
-            return 0.0055
-        return 0.8 if self.weight("records") < 1_000 else 2.0
+        """Of a pass over a record; a thousand records and more come with longer texts, but for the embedded model."""
+        longer = not catalogue.is_embedded(self.setting.model) and self.weight("records") >= 1_000
+        return catalogue.pass_seconds(self.setting.model) * (2.5 if longer else 1.0)
 
     @property
     def seconds(self) -> float:

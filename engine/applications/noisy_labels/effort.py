@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from engine.applications.noisy_labels.source import NoisySource
+from engine.basics.errors import MissingData
+from engine.data import uploads
+from engine.models.catalogue import PRETRAINED
 
 ALL = 45_000
 """Training examples where a source does not say how many."""
@@ -17,6 +22,9 @@ LEAST = 0.1
 REGRESSION = 10_000
 """Training examples a second with which a regression reaches its optimum, whatever the recipe says of epochs."""
 
+PICTURES = 40
+"""Pictures a second whose pretrained features a core computes."""
+
 
 def training_seconds(source: NoisySource) -> float:
     """Of one training on all of its examples, with what is read off the model."""
@@ -27,6 +35,14 @@ def training_seconds(source: NoisySource) -> float:
     if "_quarter_" in source.model:
         gain *= source.pool ** 2
     return LEAST + n * source.recipe.epochs / (gain * PACE.get(source.model, SLOWEST))
+
+
+def reading_seconds(source: NoisySource) -> float:
+    """Of the pretrained features of its pictures, where none is stored; of pictures in arrays it is not known."""
+    with suppress(MissingData):
+        if source.model == PRETRAINED and (not source.is_own or uploads.holds_pictures(source.dataset)):
+            return (source.n_train or ALL) / PICTURES
+    return 0.0
 
 
 def involves(source: NoisySource) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.folds import fold_chunks, fold_named
 from engine.applications.noisy_labels.request import OfSource
@@ -79,6 +80,10 @@ class HeldOutRequest(OfSource[HeldOut]):
     @property
     def chunks(self) -> list[str]:
         return fold_chunks(self.source.held_out_folds)
+
+    def weight(self, chunk: str) -> float:
+        """The first one reads the features of all examples."""
+        return 1.0 + (effort.reading_seconds(self.source) / self.unit if chunk == self.chunks[0] else 0.0)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))

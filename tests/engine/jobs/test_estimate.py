@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.experiments.language_study import LanguageStudy
+from engine.experiments.poison_records import RECIPE
 from engine.jobs import KINDS, JobQueue
 from engine.jobs.estimate import (
     ALL,
@@ -30,6 +31,8 @@ from engine.jobs.estimate import (
 from engine.jobs.loop import Worker
 from engine.jobs.traces import shipped
 from engine.models.causal.catalogue import EMBEDDED_MODEL
+from engine.problems import ProblemSource
+from engine.requests import effort
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 
 RECORDED = Path(__file__).parent / "traces.json"
@@ -148,3 +151,9 @@ def test_language_studies_of_many_records_took_what_a_new_machine_predicts(recor
     run = LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=records, seed=0).request
     said = estimate(JobWork(run.name, run.seconds, run.involves), shipped(), 0.0)
     assert 0.5 < processor / said.seconds < 2
+
+
+def test_training_a_language_model_took_what_a_new_machine_predicts():
+    """303 records in 8 epochs took 10.4 processor seconds, three such trainings 26.7."""
+    origin = ProblemSource(dataset="world_planted", model=EMBEDDED_MODEL, recipe=RECIPE, n_train=303)
+    assert 0.5 < 10.4 / effort.training_seconds(origin) < 2 and 0.5 < 26.7 / (3 * effort.training_seconds(origin)) < 2

@@ -203,6 +203,11 @@ def test_many_are_decided_at_once_and_taken_back_as_one(desk_of_own, home):
     assert all(one.label != drawn.evidence.y[row] for row, one in decided.items())
     button(at, "bulk:undo").click().run()
     assert not review.decisions() and not sound(at).exception
+    row = next(iter(decided))
+    Review(drawn, home, "another").decide(row, FINE)
+    button(at, "bulk:wrong").click().run()
+    assert review.decisions()[row].verdict == FINE and len(review.decisions()) == 7
+    assert at.toast[0].value == "1 of 7 were decided elsewhere meanwhile and are unchanged."
 
 
 def test_what_was_decided_leaves_as_files(desk_of_own, home):

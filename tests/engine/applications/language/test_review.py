@@ -90,7 +90,7 @@ def test_what_makes_no_sense_is_refused(review, given, why):
 
 
 def test_something_is_kept(review):
-    review.decide_all(WRONG, dict.fromkeys(range(4)))
+    review.decide_all(WRONG, dict.fromkeys(range(4)), {})
     with pytest.raises(InvalidInput, match="retain some"):
         review.cleaned()
 

@@ -159,10 +159,20 @@ def test_the_order_of_rows_is_that_of_the_dataset(review):
 
 def test_many_decided_at_once_are_taken_back_as_one(review):
     review.decide(9, FINE)
-    assert review.decide_all(WRONG, {ROW: other_label(ROW), 12: None}) == 2
+    assert review.decide_all(WRONG, {ROW: other_label(ROW), 12: None}, {}) == 2
     found = review.decisions()
     assert found[ROW].label == other_label(ROW) and found[12].label is None
     assert review.undo().row == 12 and list(review.decisions()) == [9]
     with pytest.raises(InvalidInput, match="no training example"):
-        review.decide_all(FINE, {3: None, 10**6: None})
+        review.decide_all(FINE, {3: None, 10**6: None}, {})
     assert list(review.decisions()) == [9]
+
+
+def test_many_at_once_leave_what_was_decided_meanwhile(review):
+    review.decide(9, FINE)
+    review.decide(12, FINE)
+    seen = review.decisions()
+    review.decide(12, UNSURE)
+    review.decide(3, UNSURE)
+    assert review.decide_all(WRONG, dict.fromkeys((3, 9, 12, 14)), seen) == 2
+    assert {row: one.verdict for row, one in review.decisions().items()} == {12: UNSURE, 3: UNSURE, 9: WRONG, 14: WRONG}
