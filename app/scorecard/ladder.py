@@ -18,6 +18,7 @@ from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import commands
 from engine.desk.analyses import LINEARITY, SCORE, Ladder, LadderRequest, Request, card, card_method, card_methods
+from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
 METHOD = "laddermethod"
@@ -32,8 +33,10 @@ def show(chosen: ScorecardChoice) -> None:
     st.subheader("Why is my LDS low?", anchor="lds-ladder")
     glossary.caption("One factor changes at a time, from the score to the models that it is compared "
                      "with; all bars are measured on the same subsets.")
+    imported = {codes.encode(scoring): scoring.route.title for scoring in chosen.scores}
     names = [name for name in card_methods(chosen.source.problem_class) if _scoring(name, chosen) is not None]
-    name = pick(METHOD, "Method", names, "gradsim", lambda one: card_method(one).title)
+    name = pick(METHOD, "Method", [*names, *imported], "gradsim",
+                lambda one: imported.get(one) or card_method(one).title)
     request = of_choice(chosen, name)
     answer = desk().known(request)
     if answer is None:
@@ -57,6 +60,10 @@ def of_choice(chosen: ScorecardChoice, method: str) -> Request:
 
 
 def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:
+    """That of a method, or of scores of another program by their code; None for one that answers no question."""
+    for own in chosen.scores:
+        if codes.encode(own) == method:
+            return own
     scoring = card_method(method).scoring(chosen.behavior)
     return scoring if scoring is not None and scoring.route.implies else None
 

@@ -16,8 +16,9 @@ Each rung changes one thing, and its bar is what that does to the LDS, measured 
     linearity       the sum over single removals → the models trained without all of them at once, whose LDS is 1
 
 so that the bars sum from the score's LDS to 1. A rung that the model has no answer for is left out with its reason, and
-its part is in the next bar. ± are 95% t intervals over queries of the paired differences; what the draw of the subsets
-adds to the score's own LDS is its jackknife interval.
+its part is in the next bar. Of scores of another program the first step leads to the exact answer of their claim. ± are
+95% t intervals over queries of the paired differences; what the draw of the subsets adds to the score's own LDS is its
+jackknife interval.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from engine.question.interventions import Infinitesimal, Remove
 from engine.question.processes import LocalResponse, Process, Replay, Retrain
 from engine.requests import OfCandidates
 from engine.requests.fields import StoredScoring
+from engine.requests.request import Option
 from engine.scoring import cost
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -83,7 +85,7 @@ class LadderRequest(OfCandidates[Ladder]):
     doing: ClassVar = "rungs"
     outputs: ClassVar = {"out": "Output ladder, one row per rung."}
 
-    scoring: StoredScoring
+    scoring: Annotated[StoredScoring, Option(read="scored")]
     behavior: Annotated[str, Field(description="Training protocol of the models (default: that of the score).")] = ""
     models: Annotated[Count, Field(ge=3, le=10_000, description="Models on subsets.")] = 50
     share: Annotated[Number, Field(gt=0, lt=1, description="Fraction of the examples in a subset.")] = 0.5
@@ -145,24 +147,35 @@ class LadderRequest(OfCandidates[Ladder]):
 
 def steps(scoring: Scoring, behavior: str, problem: Problem) -> list[tuple[str, Scoring]]:
     """Rung -> the scoring that is measured there: each differs from the one before, and none is there twice."""
-    P, T = scoring.intervention, scoring.process
     derivative = LocalResponse() if problem.convex else Replay()
-    same_behavior = Scoring.of(behavior, P, T, scoring.estimator)
     removal = Scoring(behavior=behavior, intervention=Remove(), process=Retrain())
-    visited = Scoring.of(behavior, P, _all_checkpoints(T, problem), scoring.estimator)
-    in_all_layers = Scoring.of(behavior, P, visited.process, scoring.route.all_layers or scoring.estimator)
-    finest = [("layers", in_all_layers), *_finer(in_all_layers)]
-    exact = finest[-1][1].exact_answer
-    listed = [("behavior", same_behavior), ("checkpoints", visited), *finest, ("approximation", exact),
-              ("damping", exact.model_copy(update={"process": _less_damped(exact.process, problem)})),
-              ("question", Scoring(behavior=behavior, intervention=Infinitesimal(), process=derivative)),
-              ("size", removal)]
+    listed = [*(_towards_exact if scoring.route.computes else _claimed)(scoring, behavior, problem)]
+    exact = listed[-1][1]
+    listed += [("damping", exact.model_copy(update={"process": _less_damped(exact.process, problem)})),
+               ("question", Scoring(behavior=behavior, intervention=Infinitesimal(), process=derivative)),
+               ("size", removal)]
     before, different = scoring, []
     for name, one in listed:
         if one != before and before != removal:
             different.append((name, one))
             before = one
     return different
+
+
+def _towards_exact(scoring: Scoring, behavior: str, problem: Problem) -> Iterator[tuple[str, Scoring]]:
+    """From a score to the exact answer to its own question."""
+    P, T = scoring.intervention, scoring.process
+    visited = Scoring.of(behavior, P, _all_checkpoints(T, problem), scoring.estimator)
+    in_all_layers = Scoring.of(behavior, P, visited.process, scoring.route.all_layers or scoring.estimator)
+    finest = [("layers", in_all_layers), *_finer(in_all_layers)]
+    yield from [("behavior", Scoring.of(behavior, P, T, scoring.estimator)), ("checkpoints", visited), *finest]
+    yield "approximation", finest[-1][1].exact_answer
+
+
+def _claimed(scoring: Scoring, behavior: str, problem: Problem) -> Iterator[tuple[str, Scoring]]:
+    """The same from scores of another program, of which nothing but the claim is known."""
+    yield "approximation", scoring.exact_answer
+    yield "behavior", Scoring.of(behavior, scoring.intervention, scoring.process)
 
 
 def _all_checkpoints(process: Process, problem: Problem) -> Process:

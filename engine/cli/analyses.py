@@ -172,7 +172,9 @@ def _of(field: FieldInfo) -> tuple[Option, Mapping[str, FieldInfo]]:
     from engine.scoring.scoring import Scoring
 
     kind: Any = field.annotation
-    option = Option(read="scoring") if kind is Scoring else Option.of(field)
+    option = Option.of(field)
+    if kind is Scoring and not option.read:
+        option = Option(read="scoring")
     return option, {name: kind.model_fields[name] for name in option.parts}
 
 

@@ -35,6 +35,18 @@ def read_scoring(inputs: Inputs, fields: Mapping[str, Any], spec: Spec) -> Scori
     return read_spec(spec)
 
 
+def read_scored(inputs: Inputs, fields: Mapping[str, Any], spec: Annotated[Path | None, typer.Option(
+        help="The specification and its estimator, as a JSON object.", metavar="JSON")] = None,
+        scores: Annotated[Path | None, typer.Option(
+        help="Instead: scores written by `bring` or `influence` for this problem.", metavar="NPZ")] = None) -> Scoring:
+    """A specification with its estimator, or the scoring of a file."""
+    if spec and not scores:
+        return read_spec(spec)
+    if scores and not spec:
+        return read_external(inputs, fields, [scores])[0]
+    raise InvalidInput("Give one specification by --spec, or one file of scores by --scores.")
+
+
 def read_singles(inputs: Inputs, fields: Mapping[str, Any], whole_only: Annotated[bool, typer.Option(
         "--whole-only", help="Compute only the group's effect, without one effect per example.")] = False
         ) -> bool:
@@ -152,7 +164,7 @@ def read_searched(inputs: None, fields: Mapping[str, Any], searched: SearchedDat
 
 
 READERS: Mapping[str, Callable[..., Any]] = {
-    "scoring": read_scoring, "singles": read_singles, "rows": read_rows, "scores": read_external,
+    "scoring": read_scoring, "scored": read_scored, "singles": read_singles, "rows": read_rows, "scores": read_external,
     "pictures": read_pictures, "records": read_records, "named": read_named, "batches": read_batches,
     "others": read_others, "bank": read_required_bank, "optional_bank": read_optional_bank,
     "other_bank": read_other_bank, "language_run": read_language_run, "searched": read_searched}

@@ -31,7 +31,7 @@ class StepGraph:
         try:
             with twice_differentiable():
                 self.losses = steps.losses(dict(zip(steps.network.names, self.leaves, strict=True)), self.step)
-                gradients = torch.autograd.grad((self.weights * self.losses).mean(), self.leaves,
+                gradients = torch.autograd.grad(steps.mean(self.weights * self.losses, self.step), self.leaves,
                                                 create_graph=True, materialize_grads=True)
                 # a gradient that does not depend on θ has no graph of its own
                 self.gradients = [own if own.requires_grad else own + 0 * leaf
@@ -63,9 +63,10 @@ class StepGraph:
         return list(self.steps.network.unflatten(columns).values())
 
     def own_gradients(self, candidates: Tensor) -> list[tuple[int, Tensor]]:
-        """(place among the candidates, ∇ℓ(z_k; θ_t) (P,)) of those in this batch."""
-        gradients = []
+        """(place among the candidates, |M_t| ∂g_t/∂w_k (P,)) of those in this batch."""
+        gradients, ratios = [], self.step.ratios
         for row, index in (candidates[:, None] == self.step.rows).nonzero().tolist():
-            slopes = torch.autograd.grad(self.losses[index], self.leaves, retain_graph=True, materialize_grads=True)
+            own = self.losses[index] if ratios is None else self.losses[index] * ratios[index].item()
+            slopes = torch.autograd.grad(own, self.leaves, retain_graph=True, materialize_grads=True)
             gradients.append((row, torch.cat([slope.flatten() for slope in slopes])))
         return gradients

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -20,6 +21,19 @@ from engine.models.knobs import Knob
 from engine.models.layout import layout_for
 from engine.models.optimizers import KINDS
 from engine.models.rules import Rule
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Examples that go through the model at once; a step adds up the gradients of one or several.
+
+    rows (b,). randomness: what the masks of dropout are sampled from. weight: by which the mean loss of its examples is
+    multiplied; None for its fraction of the examples of the step.
+    """
+
+    rows: Tensor
+    randomness: int | Tensor
+    weight: float | None = None
 
 
 class TrainingRecipe(Sparse, ABC):
@@ -79,6 +93,11 @@ class TrainingRecipe(Sparse, ABC):
         """What that optimizer does with a gradient, what `limit` does to it included, as a pure function."""
 
     @property
+    def stacks(self) -> bool:
+        """Whether many trainings by it may be one program over stacked weights."""
+        return True
+
+    @property
     def selection(self) -> str:
         """The names of the trained parameters, as `engine.models.network.NetworkOptions` reads them."""
         return "all"
@@ -86,6 +105,10 @@ class TrainingRecipe(Sparse, ABC):
     @abstractmethod
     def rate_at(self, step: int, per_epoch: int) -> float:
         """The learning rate of a step."""
+
+    def rates_at(self, step: int, per_epoch: int) -> tuple[float, ...]:
+        """That of every group of parameters; by default there is one."""
+        return self.rate_at(step, per_epoch),
 
     def order(self, n: int, seed: int) -> Iterator[Tensor]:
         """A permutation of n examples for every epoch, which is cut into batches."""
@@ -105,6 +128,10 @@ class TrainingRecipe(Sparse, ABC):
     def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
         """What the masks of dropout are sampled from in batch 0, 1, … of an epoch: a seed, or a generator's state."""
         return (seed * 1_000_003 + epoch) * 1_000_003 + number
+
+    def micro_batches(self, rows: Tensor, seed: int, epoch: int, number: int) -> tuple[MicroBatch, ...]:
+        """How rows (b,), batch 0, 1, … of an epoch, go through the model; by default at once."""
+        return MicroBatch(rows, self.randomness(seed, epoch, number)),
 
     def inputs(self, x: Tensor, rows: Tensor, seed: int, epoch: int) -> Tensor:
         """What epoch 0, 1, … reads of rows (b,) of x (n, …); by default the rows as they are."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -70,10 +70,18 @@ class Rule(ABC):
     def linear(self) -> bool:
         """Whether a step is linear in θ, the state and the gradient."""
 
-    @abstractmethod
     def flow(self, rate: float) -> tuple[float, float, bool]:
         """(how long a step at this rate goes with a flow, λ, whether the decay is scaled like a gradient): the flow is
-        dθ = −D(g + λθ) dt where it is, else dθ = −(Dg + λθ) dt, with D of `scale`."""
+        dθ = −D(g + λθ) dt where it is, else dθ = −(Dg + λθ) dt, with D of `scale`. Raises `InvalidInput` where no such
+        flow is known."""
+        raise InvalidInput("SOURCE reads a training as a flow by one rule for all parameters, which Muon, groups of "
+                           "parameters with different options and clipped SGD do not have; use `replay`, which "
+                           "differentiates their steps.")
+
+    def rate_of(self, rates: tuple[float, ...]) -> Any:
+        """What `step` takes as the rate, from those of the groups of parameters; of a rule for all of them the first.
+        """
+        return rates[0]
 
     def scale(self, theta: Tensor, state: State, gradient: Tensor, count: int) -> Tensor | None:
         """D (P,), by which step number `count` multiplies the gradient of every parameter, held at what it is there;
@@ -203,13 +211,13 @@ class AdamW(Rule):
 
     def _spread(self, second: Tensor, count: int | Tensor) -> Tensor:
         """√v̂ + ε of step number `count`."""
-        return _root(second / _whole(self.betas[1], count, second)) + self.epsilon
+        return root(second / _whole(self.betas[1], count, second)) + self.epsilon
 
     def _cut(self, gradient: Tensor) -> Tensor:
         """The factor that shortens a gradient to the length `clip`, 1 for a shorter one."""
         if self.clip == float("inf"):
             return torch.ones_like(gradient[0])
-        return (self.clip / (_root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
+        return cut(gradient, self.clip)
 
     def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int | Tensor
              ) -> tuple[Tensor, State]:
@@ -223,12 +231,17 @@ class AdamW(Rule):
         return decay * theta - rate * moved, (first, second)
 
 
+def cut(gradient: Tensor, length: float) -> Tensor:
+    """The factor that shortens a gradient (P,) to a length as torch's `clip_grad_norm_` does, 1 for a shorter one."""
+    return (length / (root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
+
+
 def _whole(beta: float, count: int | Tensor, like: Tensor) -> float | Tensor:
     """1 − βᵗ, computed in float64: it is a difference of nearly equal numbers."""
     return (1 - beta ** count.double()).to(like) if isinstance(count, Tensor) else 1 - beta**count
 
 
-def _root(x: Tensor) -> Tensor:
+def root(x: Tensor) -> Tensor:
     """√x, with the derivative zero at zero."""
     there = x > 0
     return torch.where(there, torch.where(there, x, 1.0).sqrt(), 0.0)

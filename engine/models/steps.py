@@ -6,14 +6,16 @@ begin with,
 
     g_t(θ, w) = (1/|M_t|) Σ_{i ∈ M_t} w_i ∇ℓ(z_i; θ)
 
-under a fixed denominator, so that the run is a function of w that can be differentiated. Passes are in the precision of
-the training throughout.
+(of several micro-batches the sum over them, each by its weight) under a fixed denominator, so that the run is a
+function of w that can be differentiated. Passes are in the precision of the training throughout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,20 +24,32 @@ from torch.func import functional_call
 from engine.basics.errors import Undifferentiable
 from engine.models.network import Network
 from engine.models.randomness import own_randomness, seed_generators
+from engine.models.recipe import MicroBatch
 from engine.models.rules import Moment
 from engine.models.training import Training
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the rows M_t (b,), the learning rate, what the masks of dropout are sampled from, its number from
-    1, and its epoch from 0."""
+    """One step: the rows M_t (b,), the micro-batches that they consist of, in order, the learning rate as the rule
+    takes it, its number from 1, and its epoch from 0."""
 
-    rows: Tensor
-    rate: float
-    seed: int | Tensor
+    parts: tuple[MicroBatch, ...]
+    rate: Any
     count: int
     epoch: int
+
+    @cached_property
+    def rows(self) -> Tensor:
+        return torch.cat([part.rows for part in self.parts])
+
+    @cached_property
+    def ratios(self) -> Tensor | None:
+        """By which ∂g_t/∂w_i differs from ∇ℓ(z_i; θ)/|M_t|, (b,); None where it does not."""
+        if all(part.weight is None for part in self.parts):
+            return None
+        return torch.cat([torch.full(part.rows.shape, (part.weight or 0.0) * len(self.rows) / len(part.rows),
+                                     dtype=torch.float64, device=part.rows.device) for part in self.parts])
 
 
 class Steps:
@@ -56,8 +70,9 @@ class Steps:
         self.network.module.train()
         self.start = self.network.theta
         per_epoch = training.per_epoch
-        self.all = [Step(rows, recipe.rate_at(epoch * per_epoch + number, per_epoch),
-                         training.randomness(epoch, number), epoch * per_epoch + number + 1, epoch)
+        self.all = [Step(training.micro_batches(rows, epoch, number),
+                         self.rule.rate_of(recipe.rates_at(epoch * per_epoch + number, per_epoch)),
+                         epoch * per_epoch + number + 1, epoch)
                     for epoch, batches in enumerate(training.batches()) for number, rows in enumerate(batches)]
 
     def __len__(self) -> int:
@@ -68,16 +83,22 @@ class Steps:
         """θ and the optimizer's state before the first step."""
         return self.start, *self.rule.fresh(self.start)
 
-    def inputs(self, step: Step) -> Tensor:
-        """Those of the rows of a step, (b, …), as it reads them."""
-        return self.layout(self.training.inputs(step.rows, step.epoch))
+    def inputs(self, rows: Tensor, epoch: int) -> Tensor:
+        """Those of rows (b,), (b, …), as an epoch reads them."""
+        return self.layout(self.training.inputs(rows, epoch))
 
     def losses(self, values: Mapping[str, Tensor], step: Step) -> Tensor:
         """ℓ(z_i; θ) of the rows of a step, (b,), for θ as one tensor a name; differentiable."""
-        training = self.training
-        seed_generators(training.device, step.seed)
-        logits = functional_call(self.network.module, dict(values), (self.inputs(step),))
-        return training.loss(logits, training.y[step.rows])
+        training, logits = self.training, []
+        for part in step.parts:
+            seed_generators(training.device, part.randomness)
+            inputs = self.inputs(part.rows, step.epoch)
+            logits.append(functional_call(self.network.module, dict(values), (inputs,)))
+        return training.loss(torch.cat(logits), training.y[step.rows])
+
+    def mean(self, each: Tensor, step: Step) -> Tensor:
+        """What a step descends on, of w_i ℓ_i (b,): their mean, or that of every micro-batch by its weight, added."""
+        return (each if step.ratios is None else step.ratios.to(each) * each).mean()
 
     def weights(self, step: Step) -> Tensor:
         """w_i of the rows of a step, (b,)."""
@@ -88,8 +109,8 @@ class Steps:
         """g_t(θ, w), (P,)."""
         values = {name: part.detach().requires_grad_() for name, part in self.network.unflatten(theta).items()}
         with torch.enable_grad():
-            slopes = torch.autograd.grad((self.weights(step) * self.losses(values, step)).mean(), list(values.values()),
-                                         materialize_grads=True)
+            value = self.mean(self.weights(step) * self.losses(values, step), step)
+            slopes = torch.autograd.grad(value, list(values.values()), materialize_grads=True)
         return self.network.flatten(dict(zip(values, slopes, strict=True)))
 
     def advance(self, moment: Moment, step: Step, gradient: Tensor | None = None) -> Moment:

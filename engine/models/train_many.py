@@ -109,7 +109,7 @@ class _Together:
                   steps.network.unflatten(self.moment[0]).items()}
         labels = training.y if self.altered.labels is None else self.altered.labels
         with torch.enable_grad():
-            logits = self._logits(values, steps.inputs(step))  # (J, b, C)
+            logits = self._logits(values, steps.inputs(step.rows, step.epoch))  # (J, b, C)
             each = training.loss(logits.flatten(0, 1), labels[..., step.rows].expand(weights.shape).flatten())
             shares = weights / self.altered.denominators(weights)[:, None].to(weights)
             total = (shares.flatten() * each).sum()

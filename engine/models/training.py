@@ -19,7 +19,7 @@ over n). In expectation over batches it is the objective of `engine.exact.object
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Keeping, Pauses, Reached, State
 from engine.models.precision import PassPrecision, passes_of
 from engine.models.randomness import own_randomness, seed_generators
-from engine.models.recipe import TrainingRecipe
+from engine.models.recipe import MicroBatch, TrainingRecipe
 
 Normalization = Literal["n-1", "n"]
 
@@ -139,9 +139,9 @@ class Training:
         for batches in self.recipe.batches(len(self.y), self.seed):
             yield tuple(rows.to(self.device) for rows in batches)
 
-    def randomness(self, epoch: int, number: int) -> int | Tensor:
-        """What the masks of dropout are drawn from in batch 0, 1, … of an epoch."""
-        return self.recipe.randomness(self.seed, epoch, number)
+    def micro_batches(self, batch: Tensor, epoch: int, number: int) -> tuple[MicroBatch, ...]:
+        """How the rows (b,) of batch 0, 1, … of an epoch go through the model."""
+        return self.recipe.micro_batches(batch, self.seed, epoch, number)
 
     def inputs(self, rows: Tensor, epoch: int) -> Tensor:
         """x (b, …) of rows (b,) as epoch 0, 1, … reads them."""
@@ -150,13 +150,26 @@ class Training:
     def batch_loss(self, predict: Callable[[Tensor], Tensor], batch: Tensor, epoch: int) -> Tensor | None:
         """(1/N_M) Σ w_i ℓ(z_i; θ) in an epoch, for the rows M (b,) and predict: inputs -> logits; None where no row has
         a weight."""
-        rows = batch if self.weights is None else batch[self.weights[batch] != 0]
+        rows = self._weighed(batch)
         if not len(rows):
             return None
         each = self.loss(predict(self.inputs(rows, epoch)).to(self.precision), self.y[rows])
         if self.weights is not None:
             each = each * self.weights[rows]
-        return each.sum() / len(batch if self.normalization == "n" else rows)
+        return each.sum() / self.counted(batch)
+
+    def counted(self, batch: Tensor) -> int:
+        """N_M of rows M (b,)."""
+        return len(batch if self.normalization == "n" else self._weighed(batch))
+
+    def weight(self, part: MicroBatch, parts: Sequence[MicroBatch]) -> float:
+        """By which the mean loss of a micro-batch is multiplied, among all those of its step."""
+        if part.weight is not None:
+            return part.weight
+        return 1.0 if len(parts) == 1 else self.counted(part.rows) / sum(self.counted(own.rows) for own in parts)
+
+    def _weighed(self, batch: Tensor) -> Tensor:
+        return batch if self.weights is None else batch[self.weights[batch] != 0]
 
 
 class _Run:
@@ -186,9 +199,10 @@ class _Run:
             if step < self.behind:
                 continue
             check()
-            self.optimizer.param_groups[0]["lr"] = training.recipe.rate_at(step, len(batches))
-            seed_generators(training.device, training.randomness(epoch, number))
-            value = self._step(batch, epoch)
+            rates = training.recipe.rates_at(step, len(batches))
+            for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate
+            value = self._step(training.micro_batches(batch, epoch, number), epoch)
             total += value
             self.since += value
             self.steps += 1
@@ -213,16 +227,23 @@ class _Run:
         return Reached(step + 1, self.keeps.get(step, 0.0), _finite(self.since.item() / self.steps, epoch, recipe),
                        self.steps, state)
 
-    def _step(self, batch: Tensor, epoch: int) -> Tensor | float:
-        """One step on the batch; the value of its loss before it."""
-        value = self.training.batch_loss(self._predict, batch, epoch)
-        if value is None:
-            return self._empty_step()
+    def _step(self, parts: Sequence[MicroBatch], epoch: int) -> Tensor | float:
+        """One step on a batch; the value of its loss before it."""
+        training, total = self.training, list[Tensor]()
         self.optimizer.zero_grad(set_to_none=True)
-        value.backward()
+        for part in parts:
+            seed_generators(training.device, part.randomness)
+            value = training.batch_loss(self._predict, part.rows, epoch)
+            if value is not None:
+                weight = training.weight(part, parts)
+                weighted = value if weight == 1.0 else weight * value
+                weighted.backward()
+                total.append(weighted.detach())
+        if not total:
+            return self._empty_step()
         self.training.recipe.limit(self.moving)
         self.optimizer.step()
-        return value.detach()
+        return sum(total[1:], start=total[0])
 
     def _predict(self, x: Tensor) -> Tensor:
         with self.passes():

@@ -334,7 +334,7 @@ class ModuleProblem(Problem):
 
     def _together(self, training: Training) -> bool:
         module = self.network.module
-        fast = self.stacks and not (self.device.type == "cpu" and convolves(module))
+        fast = self.stacks and training.recipe.stacks and not (self.device.type == "cpu" and convolves(module))
         return fast and not training.passes(module).narrow and stands_alone(module, self.x[:3])
 
     def _outputs_of_one(self, training: Training, altered: Altered, options: Options) -> Tensor:

@@ -136,6 +136,22 @@ def test_scores_of_another_program_stand_beside_the_methods(home, monkeypatch):
     assert lds["theirs & ours"] == lds["Exact step"] and not card["Subclass of the first example"]["theirs & ours"]
 
 
+def test_the_ladder_of_scores_of_another_program(home, monkeypatch):
+    problem, step = ProblemSource(n_train=60, n_queries=10, n_test=500).build().problem, METHODS["step"].scoring(
+        "query_loss")
+    held = matched(problem, Table(-compute(problem, step)[0].oriented), QUERIES)
+    external_scores.keep(held)
+    theirs, submitted = codes.encode(scoring_of(held, step, "turned", "plus")), asked(monkeypatch)
+    monkeypatch.setattr("app.scorecard.ladder.LadderRequest", lambda **fields: LadderRequest(**{**fields, "models": 4}))
+    own = {**SMALL, "s": [theirs], "laddermethod": theirs}
+    next(one for one in sound(open("scorecard", **own)).button if one.label == "Measure the ladder").click().run()
+    run_job(submitted[0].name, submitted[0].payload, desk().jobs.root)
+    at = sound(open("scorecard", **own))
+    rungs = next(one.value for one in at.dataframe if "rung" in one.value)
+    lds = rungs.set_index("rung")["lds"]
+    assert lds["score"] == pytest.approx(-lds["approximation"]) and rungs["bar"].sum() == pytest.approx(1)
+
+
 def test_the_published_leaderboard_has_every_column_and_its_own_question_marked():
     at = sound(open("scorecard", **SMALL))
     whole, questions = (next(one.value for one in at.dataframe if column in one.value) for column in (

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,8 +23,10 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import read_whole
 from engine.basics.provenance import versions_of
-from engine.basics.values import Value, canonical_json
+from engine.basics.values import Count, Sparse, Value, canonical_json
+from engine.models.adam import known
 from engine.models.checkpoint import read_state
+from engine.models.optimizers import OptimizerGroup
 from engine.models.pauses import MODULE, State
 from engine.models.recorded.adapters import Adapters
 from engine.models.recorded.bits import bits_of_frozen
@@ -43,14 +45,17 @@ class Reason(Value):
     why: str
 
 
-class RecordingFacts(Value):
+class RecordingFacts(Sparse):
     """What `recording.json` says.
 
     optimizer: its kind. options: of its parameters, one group. clip: the length that gradients are cut to. trained:
     names of the parameters that move. still: the bits of the others as one number, where they are not recorded.
-    checkpoints: after how many steps one was written. files: name -> SHA-256.
+    checkpoints: after how many steps one was written. files: name -> SHA-256. groups: of the parameters, where they
+    differ in options or rates; `optimizer` and `options` are then those of the first. accumulation: by what the mean
+    loss of each batch was divided; None where a step that adds up several takes the mean over all their examples.
     """
 
+    unwritten: ClassVar = ("groups", "accumulation")
     format: int
     optimizer: str
     options: dict[str, Any]
@@ -67,13 +72,25 @@ class RecordingFacts(Value):
     reasons: tuple[Reason, ...]
     finished: bool
     files: dict[str, str]
+    groups: tuple[OptimizerGroup, ...] = ()
+    accumulation: Count | None = None
+
+    @property
+    def kinds(self) -> str:
+        """Its optimizers."""
+        return " and ".join(dict.fromkeys(group.optimizer for group in self.groups)) or self.optimizer
+
+    @property
+    def adam(self) -> bool:
+        """Whether `engine.models.adam` has the constants of all its optimizers."""
+        return all(known(options) for options in [self.options, *(group.options for group in self.groups)])
 
     @property
     def sentence(self) -> str:
         """The run in a sentence or two."""
         end = "" if self.finished else " It was stopped before its end."
         why = f" It cannot be replayed, because {self.reasons[0].why}." if self.reasons else ""
-        return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.optimizer}, with "
+        return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.kinds}, with "
                 f"{len(self.checkpoints) - 1:,} checkpoints.{end}{why}")
 
 
@@ -87,6 +104,8 @@ class Batches:
     """What every step read. sizes, rates, traces, drawn: (T,), examples (Σ sizes,): rows of contents (E, 16 bytes).
 
     drawn: the row of `generators` where the random generator stood before the step; −1 where none was read.
+    group_rates (T, G): of every group of parameters, where there are several; `rates` are then the largest. Where steps
+    add up several batches, counts (T,) is how many, and batches (Σ counts, 2) the size and the `drawn` of each.
     """
 
     sizes: Tensor
@@ -96,6 +115,16 @@ class Batches:
     traces: Tensor
     drawn: Tensor
     generators: Tensor
+    group_rates: Tensor | None = None
+    counts: Tensor | None = None
+    batches: Tensor | None = None
+
+    @cached_property
+    def of_step(self) -> list[list[tuple[int, int]]]:
+        """(size, `drawn`) of every batch that a step adds up."""
+        if self.batches is None or self.counts is None:
+            return [[own] for own in zip(self.sizes.tolist(), self.drawn.tolist(), strict=True)]
+        return [[(size, drawn) for size, drawn in own.tolist()] for own in self.batches.split(self.counts.tolist())]
 
     def of_steps(self) -> tuple[Tensor, ...]:
         """The examples of every step, in order."""
@@ -120,6 +149,12 @@ class Recording:
     def trained(self) -> tuple[str, ...]:
         """The names of the parameters that move."""
         return tuple(self.under + name for name in self.facts.trained)
+
+    @property
+    def groups(self) -> tuple[OptimizerGroup, ...]:
+        """Of its parameters, where they have rules or rates of their own."""
+        return tuple(group.model_copy(update={"trained": tuple(self.under + name for name in group.trained)})
+                     for group in self.facts.groups)
 
     def within(self, under: str) -> Recording:
         """The same, where the recorded model is a part of another that calls its parameters `under` and their name."""
@@ -255,10 +290,30 @@ def _batches(folder: Path, facts: RecordingFacts) -> Batches:
             and int(batches.sizes.sum()) == len(batches.examples) and batches.contents.shape[1:] == (BYTES,)
             and batches.contents.dtype == torch.uint8 and facts.checkpoints[-1] <= facts.steps
             and bool((batches.sizes >= 0).all()) and _within(batches.examples, len(batches.contents), 0)
-            and _within(batches.drawn, len(batches.generators), -1) and bool(np.isfinite(batches.rates.numpy()).all()))
+            and _within(batches.drawn, len(batches.generators), -1) and bool(np.isfinite(batches.rates.numpy()).all())
+            and _grouped(facts, batches.group_rates) and _added(batches))
     if not fits:
         raise InvalidInput(_damaged(folder, f"the sizes in `{STEPS}` do not fit together"))
     return batches
+
+
+def _grouped(facts: RecordingFacts, rates: Tensor | None) -> bool:
+    if rates is None or not facts.groups:
+        return rates is None and not facts.groups
+    names = sorted(name for group in facts.groups for name in group.trained)
+    return (rates.shape == (facts.steps, len(facts.groups)) and bool(rates.isfinite().all())
+            and names == sorted(facts.trained))
+
+
+def _added(batches: Batches) -> bool:
+    counts, each = batches.counts, batches.batches
+    if counts is None or each is None:
+        return counts is None and each is None
+    whole = all(not part.is_floating_point() for part in (counts, each))
+    return (whole and counts.shape == batches.sizes.shape and each.ndim == 2 and each.shape[1] == 2
+            and bool((counts >= 1).all()) and int(counts.sum()) == len(each) and bool((each[:, 0] >= 0).all())
+            and _within(each[:, 1], len(batches.generators), -1)
+            and [sum(size for size, _ in own) for own in batches.of_step] == batches.sizes.tolist())
 
 
 def _within(indices: Tensor, size: int, least: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from engine.models.adam import FIRST, SECOND, STEPS, known
+from engine.models.adam import FIRST, SECOND, STEPS
 from engine.models.pauses import OPTIMIZER, State
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.recipe import RecordedRecipe
@@ -40,7 +40,7 @@ def opened(run: Recording, build: Callable[[], nn.Module], contents: Sequence[by
 def moments(run: Recording, step: int) -> State:
     """Adam's first and second moments after so many steps, as a checkpoint holds them; nothing of another optimizer, or
     of one with other constants than `adam_update` has."""
-    if not known(run.facts.options):
+    if not run.facts.adam:
         return {}
     state: State = {}
     for key, value in run.state(step, OPTIMIZER).items():

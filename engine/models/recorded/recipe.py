@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pydantic import PrivateAttr
@@ -13,10 +14,9 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import note
 from engine.basics.values import short
-from engine.models.adam import known
 from engine.models.knobs import Knob
-from engine.models.optimizers import KINDS, penalty, unfit
-from engine.models.recipe import TrainingRecipe
+from engine.models.optimizers import KINDS, OptimizerGroup, build_together, penalty, rule_of, unfit
+from engine.models.recipe import MicroBatch, TrainingRecipe
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.stretches import ROUNDING, stretches
 from engine.models.rules import Rule
@@ -42,6 +42,9 @@ class RecordedRecipe(TrainingRecipe):
     optimizer_kind: str
     options: dict[str, Any]
     clip: float | None
+    groups: tuple[OptimizerGroup, ...] = ()
+    accumulation: int | None = None
+    unwritten: ClassVar = (*TrainingRecipe.unwritten, "groups", "accumulation")
     _run: Recording = PrivateAttr()
     _rows: tuple[Tensor, ...] = PrivateAttr()
     _fault: str = PrivateAttr()
@@ -52,7 +55,8 @@ class RecordedRecipe(TrainingRecipe):
         """For data whose rows hold `contents`, as `engine.models.recorded.examples` reads them."""
         facts, rates = run.facts, run.batches.rates
         recipe = cls(epochs=1, learning_rate=float(rates.max()) if len(rates) else 0.0, recording=run.digest,
-                     steps=facts.steps, optimizer_kind=facts.optimizer, options=facts.options, clip=facts.clip)
+                     steps=facts.steps, optimizer_kind=facts.optimizer, options=facts.options, clip=facts.clip,
+                     groups=run.groups, accumulation=facts.accumulation)
         recipe._run = run
         recipe._rows, recipe._fault, recipe._faulty = _placed(run, contents)
         return recipe
@@ -84,9 +88,18 @@ class RecordedRecipe(TrainingRecipe):
         self._check(seed)
         yield self._rows
 
-    def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
-        row = int(self._run.batches.drawn[number])
-        return super().randomness(seed, epoch, number) if row < 0 else self._run.batches.generators[row].clone()
+    def micro_batches(self, rows: Tensor, seed: int, epoch: int, number: int) -> tuple[MicroBatch, ...]:
+        batches = self._run.batches
+        sizes, drawn = zip(*batches.of_step[number], strict=True)
+        weight = None if self.accumulation is None else 1 / self.accumulation
+        fixed = self.randomness(seed, epoch, number)
+        return tuple(MicroBatch(own, fixed if row < 0 else batches.generators[row].clone(), weight)
+                     for own, row in zip(rows.split(sizes), drawn, strict=True))
+
+    @property
+    def stacks(self) -> bool:
+        self._check(SEED)
+        return not self.groups and not KINDS[self.optimizer_kind].of_matrix and self.accumulation is None
 
     def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
         """As they are."""
@@ -98,16 +111,25 @@ class RecordedRecipe(TrainingRecipe):
 
     def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         self._check(SEED)
-        return KINDS[self.optimizer_kind].build(parameters, self.learning_rate, self.options)
+        return build_together(self._groups, dict(zip(self._run.trained, parameters, strict=True)))
 
     @property
     def rule(self) -> Rule:
         self._check(SEED)
-        return KINDS[self.optimizer_kind].rule(self.options, float("inf") if self.clip is None else self.clip)
+        kind, clip = KINDS[self.optimizer_kind], math.inf if self.clip is None else self.clip
+        if not self.groups and not kind.of_matrix and (kind.clips or self.clip is None):
+            return kind.rule(self.options, clip)
+        state = self._run.state(0)
+        return rule_of(self._groups, {name: state[name].shape for name in self._run.trained}, clip)
+
+    @property
+    def _groups(self) -> tuple[OptimizerGroup, ...]:
+        whole = OptimizerGroup(optimizer=self.optimizer_kind, options=self.options, trained=self._run.trained)
+        return self.groups or (whole,)
 
     @property
     def offers(self) -> frozenset[str]:
-        return frozenset({"moments"} if known(self.options) else ())
+        return frozenset({"moments"} if self._run.facts.adam else ())
 
     @property
     def knobs(self) -> list[Knob]:
@@ -131,6 +153,10 @@ class RecordedRecipe(TrainingRecipe):
 
     def rate_at(self, step: int, per_epoch: int) -> float:
         return float(self._run.batches.rates[step])
+
+    def rates_at(self, step: int, per_epoch: int) -> tuple[float, ...]:
+        rates = self._run.batches.group_rates
+        return super().rates_at(step, per_epoch) if rates is None else tuple(rates[step].tolist())
 
     def checkpoint_steps(self, per_epoch: int) -> tuple[int, ...]:
         return tuple(step - 1 for step in self._run.facts.checkpoints[1:]) if self.checkpoints else ()
@@ -187,8 +213,9 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
         first = min(facts.reasons, key=lambda reason: reason.step)
         return (), (f"This recorded run cannot be replayed from step {first.step:,} on, because {first.why}; its "
                     "checkpoints still serve the process `trajectory`."), first.step
-    if why := unfit(facts.optimizer, facts.options, facts.clip):
-        return (), f"This recorded run cannot be replayed, because {why}.", 1
+    for kind, options in [(facts.optimizer, facts.options), *((own.optimizer, own.options) for own in facts.groups)]:
+        if why := unfit(kind, options):
+            return (), f"This recorded run cannot be replayed, because {why}.", 1
     if not facts.steps:
         return (), "This recording holds no steps; close the recorder after the training.", 1
     rows_of: dict[bytes, list[int]] = {}

@@ -29,6 +29,8 @@ class RecordingCallback(TrainerCallback):
     def __init__(self, folder: Path | str, every: int = 100) -> None:
         self.folder, self.every = folder, every
         self.recorder: Recorder | None = None
+        self.lengths: set[int] = set()
+        self.sizes: set[int] = set()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: nn.Module | None = None, optimizer: Any = None,
                        **_: Any) -> None:
@@ -51,7 +53,13 @@ class RecordingCallback(TrainerCallback):
             return
         mask = given.get("attention_mask")
         learned = labels != NOT_LEARNED
-        if len(learned.sum(1).unique()) > 1:
+        if not self.recorder.pending:
+            self.lengths, self.sizes = set(), set()
+        self.lengths |= set(learned.sum(1).tolist())
+        self.sizes.add(len(ids))
+        if len(self.sizes) > 1 and given.get("num_items_in_batch") is None:
+            self.recorder.doubt("its steps average over batches of different sizes, each of which counts the same")
+        if len(self.lengths) > 1:
             self.recorder.doubt("its loss averages over all tokens of a batch; here it averages over records, which "
                                 "differ in length")
         if mask is not None and not bool(mask.all()) and any(

@@ -1,15 +1,23 @@
 """The ladder of an LDS: bars that sum to 1, each the difference of two scores that are computed apart."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
 from engine.analysis.lds_ladder import LadderRequest, steps
 from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
+from engine.cli import main
+from engine.external.importing import matched, scoring_of
+from engine.external.matching import QUERIES
+from engine.external.table import Table
 from engine.question.processes import LocalResponse, Replay
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from engine.store import external_scores
 from engine.store.results import Store
 from tests.engine.analysis.test_scorecard import network
 from tests.engine.problems_for_tests import problem
@@ -48,6 +56,42 @@ def test_a_rung_without_an_answer_is_left_out_and_the_bars_still_sum_to_one(tmp_
     rungs = answer.rungs.set_index("rung")
     assert rungs["note"]["question"].startswith("It would take about") and np.isnan(rungs["bar"]["question"])
     assert rungs["bar"].sum() == pytest.approx(1)
+
+
+def test_the_ladder_of_imported_scores_begins_with_them_and_goes_on_with_their_claim(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    own, claim = problem(n=24, classes=3, queries=4, candidates=range(24)), STEP.exact_answer
+    theirs = compute(own, claim)[0].oriented + np.random.default_rng(0).normal(size=(4, 24))
+    held = matched(own, Table(theirs), QUERIES)
+    external_scores.keep(held)
+    store = Store(tmp_path / "store")
+    answer = LadderRequest(scoring=scoring_of(held, claim, "theirs", "plus"), behavior="query_loss", models=6).run(
+        own, store=store)
+    rungs = answer.rungs.set_index("rung")
+    assert list(rungs.index) == ["score", "approximation", "behavior", "question", "size", "linearity"]
+    assert rungs["bar"].sum() == pytest.approx(1)
+    models = bank(own, Draw(count=6, share=0.5), store)
+    sums = [spearmanr(row @ models.members.T, out)[0] for row, out in zip(
+        theirs, models.outcomes("query_loss"), strict=True)]
+    assert rungs["lds"]["score"] == pytest.approx(np.mean(sums))
+    assert rungs["lds"]["approximation"] == pytest.approx(lds(own, claim, models, "query_loss"))
+
+
+def test_the_command_takes_a_specification_or_a_file_of_scores(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    own = problem(n=24, classes=3, queries=4, candidates=range(24))
+    np.savez("problem.npz", x_train=own.x, y_train=own.y, x_query=own.queries, y_query=own.query_labels)
+    np.save("theirs.npy", compute(own, STEP)[0].oriented)
+    Path("spec.json").write_text(STEP.model_dump_json())
+    assert main(["bring", "--scores", "theirs.npy", "--data", "problem.npz", "--spec", "spec.json", "--name", "theirs",
+                 "--sign", "plus", "--axes", "queries", "--out", "theirs.npz"]) == 0
+    ladder = ["lds-ladder", "--data", "problem.npz", "--models", "4", "--out", "ladder.csv"]
+    assert main([*ladder, "--scores", "theirs.npz"]) == 0
+    rungs = pd.read_csv("ladder.csv")
+    assert rungs["measured"][0].endswith("theirs") and rungs["bar"].sum() == pytest.approx(1)
+    for more in ([], ["--spec", "spec.json", "--scores", "theirs.npz"]):
+        assert main([*ladder, *more]) != 0
+        assert "Give one specification by --spec, or one file of scores by --scores." in capsys.readouterr().err
 
 
 def test_rungs_change_one_thing_at_a_time():
