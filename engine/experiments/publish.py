@@ -35,6 +35,8 @@ ASSETS = Path(__file__).parents[2] / "assets"
 RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
 FOLDER = "WHICHFLUENCE_RESULTS"
 TABLE, MANIFEST = "results.csv", "manifest.json"
+RENAMED = {"Gradient length": "Gradient norm"}
+"""What a method was called in tables published earlier -> its name."""
 VALUES = ("mean", "spread")
 PAPER_SEEDS = 3
 """Training seeds behind every cell of the paper; its ± is the standard deviation over them."""
@@ -125,7 +127,8 @@ def _command(experiment: Experiment, payload: Mapping[str, Any], preset: str) ->
 
 
 def published(name: str, preset: str, out_dir: Path | str | None = None) -> tuple[pd.DataFrame, dict] | None:
-    """A published table (text columns without NaN) and its manifest; None if there is none.
+    """A published table (text columns without NaN) with methods by their present names, and its manifest; None if
+    there is none.
 
     Raises `StoreError` if the table is not the one that its manifest vouches for.
     """
@@ -141,7 +144,7 @@ def published(name: str, preset: str, out_dir: Path | str | None = None) -> tupl
     if not genuine:
         raise StoreError(f"The published results {name}/{preset} do not match their manifest; "
                          f"reproduce `{name}` again with the preset `{preset}`.")
-    return read_table(folder / TABLE), record
+    return read_table(folder / TABLE).replace(RENAMED), record
 
 
 def folder() -> Path:

@@ -110,7 +110,7 @@ def test_only_what_has_an_answer_is_offered(looked_at):
     at = sound(open("compare", s=LISTED, **SMALL))
     sound(at.button(key="compare:add").click().run())
     assert len(at.selectbox(key="add:B").options) == len(reading("tokens")) + len(pickers.WORDED)
-    assert {"random", "BM25", "gradient length"} <= set(at.selectbox(key="add:E").options)
+    assert {"random", "BM25", "gradient norm"} <= set(at.selectbox(key="add:E").options)
     assert "relabel" not in at.selectbox(key="add:P").options
     at.selectbox(key="add:P").set_value("remove").run()
     assert "re-optimise" not in at.selectbox(key="add:T").options
