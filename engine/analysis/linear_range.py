@@ -130,7 +130,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     """
 
     name: ClassVar = "linear-range"
-    doing: ClassVar = "trainings with other weights"
+    doing: ClassVar = "training runs with other weights"
     outputs: ClassVar = {"out": "Output table, one row per candidate and change."}
     shared: ClassVar = True
 

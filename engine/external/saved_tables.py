@@ -86,7 +86,7 @@ def entries() -> list[SavedTable]:
 
 def unreadable() -> dict[str, str]:
     """What became of stored tables and scores that `entries` leaves out, each a sentence, by digest."""
-    return _shelf().unreadable("delete it, and import the file that it came from again")
+    return _shelf().unreadable("delete it, and import its source file again")
 
 
 def delete(digest: str) -> None:
