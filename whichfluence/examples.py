@@ -155,7 +155,7 @@ def same_slots(source: Any, expected: Slots, noun: str) -> None:
     """Raises `InvalidInput` for named inputs that are not those of the training data, in their order."""
     if [name for name, _, _ in slots(source)] != [name for name, _, _ in expected]:
         names = ", ".join(f"`{name}`" for name, _, _ in expected) or "one tensor"
-        raise InvalidInput(f"The {noun} has other inputs than the training data; give {names}, in this order.")
+        raise InvalidInput(f"The {noun} has inputs other than those of the training data; give {names}, in this order.")
 
 
 def slots(source: Any) -> Slots:

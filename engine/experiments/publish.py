@@ -24,6 +24,7 @@ import pandas as pd
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
 from engine.basics.strict_json import parse_object
+from engine.estimators.named import RENAMED
 from engine.experiments import conventions, more_seeds
 from engine.metrics.intervals import t_quantile, welch_half_width
 from engine.store.results import Result
@@ -35,8 +36,6 @@ ASSETS = Path(__file__).parents[2] / "assets"
 RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
 FOLDER = "WHICHFLUENCE_RESULTS"
 TABLE, MANIFEST = "results.csv", "manifest.json"
-RENAMED = {"Gradient length": "Gradient norm"}
-"""What a method was called in tables published earlier -> its name."""
 VALUES = ("mean", "spread")
 PAPER_SEEDS = 3
 """Training seeds behind every cell of the paper; its ± is the standard deviation over them."""

@@ -60,7 +60,7 @@ def test_models_are_not_offered_to_be_trained_where_nobody_knows_how(own):
     at = sound(open("scorecard"))
     button = next(button for button in at.button if button.label == "Run the scorecard")
     assert button.disabled and says(
-        at, "It is not known how these weights were trained, so the model cannot be retrained")
+        at, "It is unknown how these weights were trained, so the model cannot be retrained")
     at = sound(open("scorecard", data="digits"))
     assert not next(button for button in at.button if button.label == "Run the scorecard").disabled
 

@@ -264,7 +264,7 @@ class NoisyData:
     def known_flags(self) -> Flags:
         """The flags. Raises `InvalidInput` where nobody knows them."""
         if self.flags is None:
-            raise InvalidInput(f"The wrong labels of {self.dataset.title} are not known; add label noise.")
+            raise InvalidInput(f"The wrong labels of {self.dataset.title} are unknown; add label noise.")
         return self.flags
 
     def with_source(self, source: NoisySource) -> NoisyData:

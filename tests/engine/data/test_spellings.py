@@ -40,7 +40,7 @@ def test_spellings_of_one_word_are_said_and_kept_apart(labels, words):
 def test_blanks_around_labels_are_said():
     dataset = read(["ham"] * 17 + ["ham "] * 3 + ["spam"] * 20)
     assert dataset.class_names == ("ham", "spam")
-    assert "Blanks around the labels of 3 rows were left out." in dataset.said
+    assert "Blanks around the labels of 3 rows were removed." in dataset.said
 
 
 def test_one_name_for_both_ends_the_sentence(home, capsys):
