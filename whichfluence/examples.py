@@ -83,8 +83,8 @@ def _rows(loader: DataLoader, noun: str) -> Sequence[int]:
         rows = [int(row) for row in sampler]
     if len(set(rows)) < len(rows):
         raise InvalidInput(f"The sampler of the {noun} returns an example more than once, so its position does not "
-                           "identify it; give a DataLoader without that sampler, and its weights as the training had "
-                           "them.")
+                           "identify it; give a DataLoader without that sampler, and the weights as they were in "
+                           "training.")
     return sorted(rows)
 
 

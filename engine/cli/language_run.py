@@ -95,6 +95,6 @@ def _content(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except (OSError, ValueError) as error:  # a name may also be too long, or hold a zero byte
-        reason = error.strerror if isinstance(error, OSError) else "no name of a file"
+        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
         raise InvalidInput(f"--run names `{name[:80]}`, which cannot be read ({reason}); give JSON, or a file of "
                            "it.") from None

@@ -198,7 +198,7 @@ def test_what_step_9_takes_away():
     assert smooth < 15 and rough > 50
     frame = along_epsilon("rough")
     quarter = frame.iloc[(frame["epsilon"] - 0.25).abs().argmin()]
-    assert "already misses at ε = 0.25" in LESSONS[8].question.text
+    assert "already fails at ε = 0.25" in LESSONS[8].question.text
     assert abs(quarter.curve - quarter.tangent) > 0.2 * abs(quarter.tangent)
     changed = [(ACTIVATIONS[kind], *sorted(RECIPES[kind].model_dump().items())) for kind in KINDS]
     assert all(sum(one != other for one, other in zip(before, after, strict=True)) == 1

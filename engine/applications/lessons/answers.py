@@ -57,7 +57,7 @@ class Answers:
         """
         with self._connected() as connection, immediate(connection):
             if joined and not self._admits(connection, visitor):
-                raise InvalidInput(f"This class has {MOST_VISITORS} devices; share devices.")
+                raise InvalidInput(f"This class has {MOST_VISITORS} devices already; share a device with a neighbour.")
             connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
                                (visitor, lesson, answer.guess, answer.opened, joined, time.time()))
             connection.execute("DELETE FROM answers WHERE at < ? OR rowid <= (SELECT max(rowid) FROM answers) - ?",
