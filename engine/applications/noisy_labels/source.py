@@ -139,9 +139,9 @@ class NoisySource(Value):
         seed = self.mask if self.split is None else self.split
         trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, seed)
         pool = np.random.default_rng([seed, 3]).permutation(len(dataset.y_train)) if own else rest
-        train = pool[:limits.size("n_train", self.n_train, len(pool), "training examples in addition to the trusted set")]
+        train = pool[:limits.size("n_train", self.n_train, len(pool), "training examples outside the trusted set")]
         test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
-        test = test[:limits.size("n_test", self.n_test, len(test), "test examples in addition to the trusted set")]
+        test = test[:limits.size("n_test", self.n_test, len(test), "test examples outside the trusted set")]
         observed, planted = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
         flags = corruption.flags_of(planted if self.noise else None, dataset.flags, train)
         split = "test" if own else "train"

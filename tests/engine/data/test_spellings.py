@@ -51,4 +51,4 @@ def test_one_name_for_both_ends_the_sentence(home, capsys):
     for more, said in (([], True), (["--classes", str(names)], False)):
         assert main(["preview-data", "--data", str(path), *more]) == 0
         heard = capsys.readouterr()
-        assert ("`Spam` (12) and `spam` (8) differ in spelling alone" in heard.out + heard.err) is said
+        assert ("`Spam` (12) and `spam` (8) differ only in spelling" in heard.out + heard.err) is said
