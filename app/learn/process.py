@@ -88,7 +88,7 @@ def show() -> PageLink:
 
 
 LESSON = Lesson(
-    "process", "T: how does training answer?",
+    "process", "T: how does training respond?",
     "After the change, what does training do? One step on the example, several steps, or re-optimisation to the new "
     "optimum? Not every intervention fits every process, so here P changes with T when necessary.",
     setup, show,

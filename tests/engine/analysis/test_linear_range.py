@@ -164,7 +164,7 @@ def test_in_little_memory_and_where_descents_diverge():
 
 
 @pytest.mark.parametrize(("errors", "said"), [
-    ({0.01: np.inf, 0.1: 0.04}, "it is off by infinite, because a training diverges for 0.01")])
+    ({0.01: np.inf, 0.1: 0.04}, "its error is infinite, because a training diverges for 0.01")])
 def test_a_training_that_diverges_counts_as_an_error(errors, said):
     assert said in by_hand(errors).sentence
 
