@@ -83,7 +83,7 @@ def dashboard(build: Callable[..., nn.Module] | str, data: Any, queries: Any = N
     ...     wf.dashboard("mlp", ([[0.5, 1.0]], [0]))
     ... except wf.InvalidInput as refused:
     ...     print(refused)
-    Arrays come with queries; give `queries` as a pair (inputs, labels) too.
+    Arrays need queries; give `queries` as a pair (inputs, labels) too.
 
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,7 @@ def _file(data: Any, queries: Any, folder: Path) -> Path:
     if isinstance(data, (str, Path)):
         return Path(data)
     if queries is None:
-        raise InvalidInput("Arrays come with queries; give `queries` as a pair (inputs, labels) too.")
+        raise InvalidInput("Arrays need queries; give `queries` as a pair (inputs, labels) too.")
     (x, y), (query_x, query_y) = (tuple(map(torch.as_tensor, pair)) for pair in (data, queries))
     np.savez(folder / "arrays.npz", x_train=x.flatten(1).numpy(), y_train=y.numpy(),
              x_query=query_x.flatten(1).numpy(), y_query=query_y.numpy())

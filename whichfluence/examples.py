@@ -83,8 +83,8 @@ def _rows(loader: DataLoader, noun: str) -> Sequence[int]:
         rows = [int(row) for row in sampler]
     if len(set(rows)) < len(rows):
         raise InvalidInput(f"The sampler of the {noun} returns an example more than once, so its position does not "
-                           "identify it; give a DataLoader without that sampler, and its weights as the training had "
-                           "them.")
+                           "identify it; give a DataLoader without that sampler, and the weights as they were in "
+                           "training.")
     return sorted(rows)
 
 
@@ -155,7 +155,7 @@ def same_slots(source: Any, expected: Slots, noun: str) -> None:
     """Raises `InvalidInput` for named inputs that are not those of the training data, in their order."""
     if [name for name, _, _ in slots(source)] != [name for name, _, _ in expected]:
         names = ", ".join(f"`{name}`" for name, _, _ in expected) or "one tensor"
-        raise InvalidInput(f"The {noun} has other inputs than the training data; give {names}, in this order.")
+        raise InvalidInput(f"The {noun} has inputs other than those of the training data; give {names}, in this order.")
 
 
 def slots(source: Any) -> Slots:

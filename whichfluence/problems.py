@@ -167,7 +167,7 @@ def _beside(source: Any, train: Any, noun: str) -> tuple[Tensor, Tensor]:
     if not is_path(source):
         return examples(source, f"list of {noun}")
     if not is_path(train):
-        raise InvalidInput(f"The {noun} are a path, and the training data are none; give both as paths, or both as "
+        raise InvalidInput(f"The {noun} are a path, but the training data are not; give both as paths, or both as "
                            "arrays or datasets.")
     dataset = _loaded(Path(train))
     read = load_new(Path(source), dataset, Path(train))

@@ -32,8 +32,8 @@ def show(source: ProblemSource, behavior: str) -> None:
     """A switch, and below it what several runs say, or the job that asks them."""
     random = source.problem_class.stored_checkpoints
     on = toggle(NAME, "This run against other runs of the same training", disabled=not random,
-                help="The same question for trainings with other seeds: whether the mean ranking is stable, and how "
-                     "well one run predicts the others." if random else
+                help="The same question for training runs with other seeds: whether the mean ranking is stable, and "
+                     "how well one run predicts the others." if random else
                      "Training softmax regression is deterministic, so all runs are the same; choose a network.")
     if not on or not random:
         return

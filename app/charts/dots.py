@@ -28,6 +28,8 @@ MOST_SERIES = 20
 """Series that differ in hue or symbol."""
 HUES = (0, 1, 2, 3, 4, 5)
 HEIGHT = 430
+MARGIN = {"l": 80, "r": 0, "t": 8, "b": 60}
+"""Room for labels and title of both axes: where Plotly measures it, it draws every dot twice."""
 CAMERA = {"eye": {"x": 1.1, "y": 1.1, "z": 0.8}}
 
 
@@ -137,8 +139,8 @@ def _ring() -> dict[str, Any]:
 
 
 def _layout(points: pd.DataFrame) -> dict[str, Any]:
-    layout: dict[str, Any] = {"height": HEIGHT, "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
-                              "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0,
+    layout: dict[str, Any] = {"height": HEIGHT, "margin": MARGIN,
+                              "legend": {"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0,
                                          "itemsizing": "constant"}}
     if "value" in points:
         end = largest(points)
@@ -149,4 +151,5 @@ def _layout(points: pd.DataFrame) -> dict[str, Any]:
 
 
 def _axis(title: str) -> dict[str, Any]:
-    return {"title": {"text": title}, "zeroline": False, "showgrid": False, "ticks": "outside"}
+    return {"title": {"text": title, "standoff": 10}, "zeroline": False, "showgrid": False, "ticks": "outside",
+            "automargin": False}

@@ -101,7 +101,7 @@ def inspection(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:
     dashes = [[4, 4], [1, 0], [7, 3], [2, 2]]
     legend = alt.Legend(orient="top", columns=2, labelLimit=260)
     lines = alt.Chart(frame).mark_line(strokeWidth=2.2).encode(
-        x=alt.X("inspected:Q", title="training examples inspected, most suspicious first", axis=alt.Axis(grid=False)),
+        x=alt.X("inspected:Q", title="labels inspected, most suspicious first", axis=alt.Axis(grid=False)),
         y=alt.Y("found:Q", title="wrong labels found"),
         color=alt.Color("kind:N", sort=names, scale=alt.Scale(domain=names, range=colors[:len(names)]), title=None,
                         legend=legend),

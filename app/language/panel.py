@@ -120,7 +120,7 @@ def _asked() -> str:
 
 def _to_records(task: str) -> None:
     """On to the records themselves, with what is chosen here."""
-    st.page_link("../pages/language_models.py", label="Read the records that such a ranking puts first",
+    st.page_link("../pages/language_models.py", label="Read the records at the top of such a ranking",
                  icon=":material/list:", query_params={**{name: values[-1] for name in CARRIED
                                                           if (values := st.query_params.get_all(name))},
                                                        "show": "records", "task": task})
@@ -200,8 +200,8 @@ def removal() -> None:
         "Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
         f"remove a known group. {_scale_sentence(scale)}")
     _extras("table-a14", scale, scale.result.table, ["language:removal"], [
-        "Question: how often does the attack succeed after the tenth of the records that a ranking puts first is "
-        "removed and the model is fine-tuned again?"])
+        "Question: how often does the attack succeed after the top 10% of a ranking are removed and the model is "
+        "fine-tuned again?"])
 
 
 def _prevalence(scale: PublishedScale, task: str) -> float:

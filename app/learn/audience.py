@@ -26,7 +26,8 @@ def invite() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.html(scanned(130), width="content")
             st.info(f"A class can join at **{visitors.address().partition('/?')[0]}** with the code "
-                    f"**{visitors.code()}**. *Classroom mode* begins the lesson; *Join* there shows the code large.",
+                    f"**{visitors.code()}**. *Classroom mode* begins the lesson; *Join* there shows the code in large "
+                    "letters.",
                     icon=":material/groups:")
 
 

@@ -72,7 +72,7 @@ def plan(steps: Mapping[str, Lesson]) -> list[Paragraph]:
         at += minutes
     others = " and ".join(f"“{lesson.title}”" for step, lesson in steps.items() if step not in MINUTES)
     return [*lines, Paragraph(f"{at}–{at + END} min · Wrap-up: the class compares its worksheets.", True, 5),
-            Paragraph(f"If time is left: {others}.", gap=3)]
+            Paragraph(f"If time allows: {others}.", gap=3)]
 
 
 def worksheet(steps: Mapping[str, Lesson]) -> list[Paragraph]:

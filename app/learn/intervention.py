@@ -27,7 +27,7 @@ def _cloud(alpha: float, removed: Scores, raised: Scores, key: str) -> tuple[pd.
     sample = problem()
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, removed, raised, query)
-    draw(charts.cloud, frame, "rank when the example is left out", "rank when it weighs α more", True, key=key,
+    draw(charts.cloud, frame, "rank when left out", "rank when it weighs α more", True, key=key,
          alt="Ranks of training examples for one query: left out across, upweighted by α up.",
          caption=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
     return frame, query

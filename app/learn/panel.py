@@ -44,6 +44,7 @@ def onward(step: str) -> None:
         if index + 1 < len(steps):
             following = STEPS[steps[index + 1]]
             last = following is PLANE
-            st.button("Play with one point" if last else "Next step", type="primary",
+            st.button("Play with one point" if last else "Next step",
+                      type="primary" if stages.opened(STEPS[step].slug) else "secondary",
                       help=None if last else following.title, icon=":material/arrow_forward:",
                       on_click=state.go, args=(steps[index + 1],))

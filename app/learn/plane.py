@@ -35,7 +35,7 @@ def show() -> PageLink:
         answer = toy.answer(x, y, label)
         glossary.markdown(
             f"The query is the diamond. The model gives its class the probability **{answer.factual.probability:.3f}** "
-            f"without your point, **{answer.exact.probability:.3f}** with it, and the linearised answer says "
+            f"without your point, **{answer.exact.probability:.3f}** with it, and the linearised answer gives "
             f"**{answer.linearised.probability:.3f}**.")
         formula("linearised: θ − [P 1/n] [T H⁻¹] [P ∇ℓ_k]")
         aside("Circles are class 0, squares class 1; your point has a ring. Drag it, or use the sliders.")

@@ -88,14 +88,14 @@ def show() -> PageLink:
 
 
 LESSON = Lesson(
-    "process", "T: how does training answer?",
+    "process", "T: how does training respond?",
     "After the change, what does training do? One step on the example, several steps, or re-optimisation to the new "
     "optimum? Not every intervention fits every process, so here P changes with T when necessary.",
     setup, show,
     "One step and a new optimum agree on which examples matter, but hardly on which help and which harm; these are "
     "different questions, not better and worse answers.",
     Quiz("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
-         ("Yes, it would converge to leave-one-out", "No, it answers for a different training process"), 1,
+         ("Yes, it would converge to leave-one-out", "No, it answers the question of a different training process"), 1,
          "Several steps agree with one step, not with the optimum. They differ in T, and in P with it: a "
          "step adds one occurrence of the example, leaving it out removes its loss from the objective."),
     Quiz("One step on the example against training to the new optimum: how well will the two rankings agree?",

@@ -17,8 +17,8 @@ ETA = 1.0
 
 FORMULAS = {"soft_margin": "[B log p_y − log(1 − p_y)] rises with [B log p_y]",
             "probability": "[B p_y] rises with [B log p_y]",
-            "hard_margin": "[B f_y − max_{j≠y} f_j] is no function of [B log p_y]",
-            "query_logit": "[B f_y] is no function of [B log p_y]"}
+            "hard_margin": "[B f_y − max_{j≠y} f_j] is not a function of [B log p_y]",
+            "query_logit": "[B f_y] is not a function of [B log p_y]"}
 
 
 def setup() -> None:

@@ -19,7 +19,7 @@ def setup() -> None:
     frame, unit = rough.along_epsilon(kind)[["epsilon", "tangent"]], direction.change(READ)
     draw(charts.line, frame, unit, "epsilon", "change of the weight, ε", key="learn:rough:setup",
          alt=f"The straight line that the derivative of the first training predicts: the {unit} along ε.")
-    glossary.markdown(f"The line of the first training ({rough.KINDS[kind]}): what its derivative predicts.")
+    glossary.markdown(f"The line of the first run ({rough.KINDS[kind]}): what its derivative predicts.")
 
 
 def show() -> PageLink:
@@ -37,15 +37,15 @@ def show() -> PageLink:
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
     others = ", ".join(f"{rough.off(rough.along_epsilon(one)):.0%}" for one in rough.KINDS)
     glossary.markdown(
-        f"With the weight changed by ε = {epsilon:+g}, a real training {moved}; the derivative says "
+        f"With the weight changed by ε = {epsilon:+g}, retraining {moved}; the derivative predicts "
         f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{rough.off(frame):.0%}** of the truth; in "
-        f"the five trainings, in their order, by {others}."
-        f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
-    aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a separate training; the line is the exact "
+        "the five runs, in their order, by "
+        f"{others}.{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
+    aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a separate training run; the line is the exact "
           "derivative of the one in the middle, through all its steps.")
     extras("rough", frame, quantity=unit, about=[
         f"Question: {unit} when the weight of training example {rough.ROW} is 1 + ε, in the training "
-        f"“{rough.KINDS[kind]}”. Exact: real trainings; line: their derivative at ε = 0.",
+        f"“{rough.KINDS[kind]}”. Exact: retraining; line: their derivative at ε = 0.",
         f"{2 * toy.POINTS} training points in the plane, one query · {rough.RECIPES[kind].sentence} Seed {rough.SEED}"
         ], command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
@@ -55,20 +55,20 @@ def show() -> PageLink:
 
 
 LESSON = Lesson(
-    "rough", "Smooth and rough trainings",
-    "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all "
+    "rough", "Smooth and rough training",
+    "Training runs on the same thirty points with the same initial weights. The first takes small steps on all "
     "points, with a smooth network. Each later one changes one more thing: a network with kinks, batches of five "
-    "points, momentum, larger steps. The derivative of a training says what happens when one example counts a little "
-    "more or less: a straight line.",
+    "points, momentum, larger steps. The derivative of a training run predicts what happens when one example counts a "
+    "little more or less: a straight line.",
     setup, show,
-    "A derivative through the whole training is exact in both; it predicts real trainings only if the training is "
+    "A derivative through the whole training is exact in both; it predicts actual retraining only if the training is "
     "smooth.",
-    Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
-         ("Yes, it needs more digits", "No, it is the correct tangent of a curve that bends and jumps"), 1,
+    Quiz("In the rough training the line already fails at ε = 0.25. Is the derivative wrong?",
+         ("Yes, it needs more precision", "No, it is the correct tangent of a curve that bends and jumps"), 1,
          "It is the exact slope at ε = 0. Large steps amplify small changes, and a kink that is crossed in some step "
-         "makes the final value jump. More digits would not help; the trainings between the two show the effect of "
-         "each change."),
-    Quiz("For which of the two, the first or the last, will the straight line predict what a real training does?",
+         "makes the final value jump. More precision would not help; the runs between the two show the effect of each "
+         "change."),
+    Quiz("For which of the two, the first or the last, will the straight line predict what retraining gives?",
          ("For both", "For the smooth one", "For the rough one"), 1,
          "With small steps and a smooth network, the final model depends on ε almost linearly; with large steps, "
          "momentum, small batches and kinks it does not."),

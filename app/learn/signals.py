@@ -70,7 +70,7 @@ LESSON = Lesson(
          "There the training signals of all examples are very similar, and only the behavior signal separates the "
          "relevant responses. Which signal matters depends on the question."),
     Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
-         "most wrong labels?",
+         "the most wrong labels?",
          ("The training signal", "The behavior signal", "Both add equally many"), 0,
          "Only the training signal depends on the label of the training example."),
     (own.RHO,), ("lesson-signal",), height=500)

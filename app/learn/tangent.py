@@ -46,7 +46,7 @@ def show() -> PageLink:
     here, mean = (_growth(sample, *pair) for pair in ((query, row), (None, None)))
     text = (
         f"One step of size η = {eta:g} on one training example, seen at one query, "
-        f"{direction.changed(read, float(at.curve), f'**{cards.number(at.curve)}**', before)}; the tangent says "
+        f"{direction.changed(read, float(at.curve), f'**{cards.number(at.curve)}**', before)}; the tangent gives "
         f"**{cards.number(at.tangent)}**, a gap of {abs(at.curve - at.tangent):.3g}. Of "
         f"all pairs this is the one with the largest gap at η = {LONGEST:g}; the mean gap is "
         f"{float(gaps(sample.problem, eta).mean()):.2g}. From η = {START:g} to {LONGEST:g} the gap grows "

@@ -37,8 +37,8 @@ def first(sample: NoisyData, held: HeldOut) -> None:
     """The first suspects, while all methods are computed."""
     rows = held.suspects(FIRST)
     names, dataset = sample.dataset.class_names, sample.dataset
-    glossary.markdown(f"**The first {len(rows):,} suspects**, by how low a probability models not trained on them "
-                      "give their label; the ranking of every method follows, and with it the review desk.")
+    glossary.markdown(f"**The first {len(rows):,} suspects**: the labels with the lowest probability under models "
+                      "not trained on them. The rankings of all methods and the review desk follow.")
     table = pd.DataFrame([{
         "picture": _picture(sample, int(sample.rows[row])),
         "example": dataset.files[sample.rows[row]] if dataset.files else f"row {int(sample.rows[row]):,}",

@@ -46,7 +46,7 @@ def _numbers(scored: Scored, first: Pair, second: Pair) -> None:
         for column, metric in zip(st.columns(3), metrics[start:start + 3], strict=False):
             chance = agreements.by_chance(metric.chance(compared, 0.05))
             agreements.number(column, metric, summarize(np.array([agreement[metric.name]])), chance)
-    over = f"{compared:,} of {count:,} labels, drawn once" if compared < count else f"{count:,} labels"
+    over = f"{compared:,} of {count:,} labels, sampled once" if compared < count else f"{count:,} labels"
     unsigned = "" if directed else " · no sign agreement, as a ranking without a question has no sign"
     chips.note(f"{over} · one ranking each, from one trained model, so these numbers have no interval{unsigned}")
 

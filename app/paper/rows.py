@@ -72,8 +72,8 @@ def rise(points: pd.DataFrame, symbol: str, measure: str) -> str:
             said.append(f"{behavior}: {first:.3f} at {x[0]}, {last:.3f} at {x[1]}")
     if not said:
         return ""
-    return (f"The text has agreement fall as the {symbol} grows; in the authors' stored values {measure} ends higher "
-            f"than it begins ({'; '.join(said)}).")
+    return (f"According to the text, agreement falls as the {symbol} grows; in the authors' stored values {measure} "
+            f"ends higher than it begins ({'; '.join(said)}).")
 
 
 def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:

@@ -184,8 +184,8 @@ def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fi
     question = RemoveSuspectsRequest(rows=tuple(map(int, rows)), **fields).of(source)
     answer = desk().known(question)
     if answer is None:
-        glossary.caption(f"{1 + question.controls} trainings: without the {len(rows):,} suspects, and without as many "
-                         f"{_random(sampled)}. They take {guesses.expected(question)}.")
+        glossary.caption(f"{1 + question.controls} training runs: without the {len(rows):,} suspects, and without as "
+                         f"many {_random(sampled)}. They take {guesses.expected(question)}.")
         st.button("Remove them and retrain", type="primary", key="poison:remove", icon=":material/model_training:",
                   on_click=job_panel.act, args=(desk().start, question))
         return

@@ -89,7 +89,7 @@ def protocol_sentence(name: str) -> str:
 
 def _trainings(chosen: ScorecardChoice, request: ScorecardRequest) -> str:
     count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(request.methods)) for name in request.benchmarks)
-    return f"Up to {count:,} trainings of the model, in addition to the cost of the methods."
+    return f"Up to {count:,} training runs of the model, in addition to the cost of the methods."
 
 
 def show(chosen: ScorecardChoice, table: pd.DataFrame) -> None:

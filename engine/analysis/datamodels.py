@@ -109,7 +109,7 @@ def retrain_members(problem: Problem, members: np.ndarray, options: Options | No
     problem, read = problem.asking(list(behaviors))
     logits = trained_outputs(problem, torch.as_tensor(members), protocol, later, first, options)
     if not logits.isfinite().all():
-        raise InvalidInput("A training on a subset diverged; choose a smaller learning rate.")
+        raise InvalidInput("A training run on a subset diverged; choose a smaller learning rate.")
     candidates = problem.candidates.cpu().numpy()
     return Retrained(members[:, candidates], logits, problem.query_labels, candidates, tuple(read))
 

@@ -19,7 +19,7 @@ PLAIN = "first_order"
 """The estimator that departs from nothing, where a training loss moves the model."""
 TITLES: Mapping[Departure, str] = {
     NORMALISED: "the normalisation", ADAM: "the preconditioning by Adam's moments", LAST_LAYER: "the last layer alone",
-    ALL_PARAMETERS: "the parameters besides the readout"}
+    ALL_PARAMETERS: "the parameters other than the readout"}
 
 
 def title(departure: Departure) -> str:

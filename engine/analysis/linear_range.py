@@ -95,8 +95,8 @@ class LinearRange:
             return f"The derivative is {within} for every tested change of a weight, {tried}{without}."
         off = ", ".join(f"{_off(error)} for {short(epsilon)}" for epsilon, error in errors.items()
                         if epsilon not in linear)
-        return (f"The derivative is {within} for changes of a weight by {_listed(linear)}; it is off by {off}{without}"
-                f". {further}")
+        return (f"The derivative is {within} for changes of a weight by {_listed(linear)}; its error is "
+                f"{off}{without}. {further}")
 
     @property
     def smoothness_sentence(self) -> str:
@@ -130,7 +130,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
     """
 
     name: ClassVar = "linear-range"
-    doing: ClassVar = "trainings with other weights"
+    doing: ClassVar = "training runs with other weights"
     outputs: ClassVar = {"out": "Output table, one row per candidate and change."}
     shared: ClassVar = True
 

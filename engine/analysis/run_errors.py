@@ -87,7 +87,7 @@ class RunErrors:
         further = self.causes[self.causes["so_far"].diff().fillna(1.0) > 0]
         largest = self.causes.loc[further["error"].idxmax()]
         last = self.causes.iloc[-1]
-        return (f"SOURCE is off the exact derivative by {percent(last['so_far'])} and ranks with a Kendall τ of "
+        return (f"SOURCE differs from the exact derivative by {percent(last['so_far'])} and ranks with a Kendall τ of "
                 f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {percent(largest['error'])}.")
 
 

@@ -27,8 +27,8 @@ class StreamRequest(Request[Streamed]):
     job: ClassVar = False
     doing: ClassVar = "candidates of the stream"
     outside: ClassVar = True
-    outputs: ClassVar = {"out": "The first candidates at both ends of each query's ranking; a manifest .json is "
-                                "written beside them."}
+    outputs: ClassVar = {"out": "The top and bottom candidates of each query's ranking; a manifest .json is written "
+                                "beside them."}
     vouched: ClassVar = ("out",)
 
     scoring: StoredScoring

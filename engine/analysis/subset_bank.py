@@ -79,7 +79,7 @@ class Draw(Value):
         if self.kind == "share":
             return subsets(size, self.count, self.share, self.seed)
         if size < 2:
-            raise InvalidInput("With a single candidate, subsets carry no information; use at least 2.")
+            raise InvalidInput("With a single candidate, subsets are uninformative; use at least 2.")
         rng = np.random.default_rng([self.seed, size])
         return rng.random((self.count, size)) < 0.5 if self.kind == "halves" else _paired(rng, self.count, size)
 

@@ -64,7 +64,7 @@ class TwoStageRequest(OfCandidates[TwoStage]):
     first: Annotated[str, Field(description="The cheap method, named as on the scorecard: gradsim, bm25, nearest …"
                                 )] = "gradsim"
     shortlist: Annotated[Count, Field(ge=1, description="Candidates on a query's shortlist.")] = 50
-    top: Annotated[Count, Field(ge=1, description="Of them, the top whose recall is measured.")] = 10
+    top: Annotated[Count, Field(ge=1, description="The number of top candidates whose recall is measured.")] = 10
     complement: Annotated[Count, Field(ge=1, description="Random candidates from outside all shortlists.")] = 50
     seed: Annotated[Seed, Field(description="Seed of the random candidates.")] = 0
 

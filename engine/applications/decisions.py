@@ -74,7 +74,7 @@ class Decisions(ABC):
             raise InvalidInput(f"`{decision.verdict[:40]}` is not a verdict; use {', '.join(VERDICTS)}.")
         self._check(decision)
         if len(decision.note) > LONGEST_NOTE:
-            raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
+            raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} characters; shorten it.")
         return decision
 
     @abstractmethod
@@ -166,7 +166,7 @@ class Decisions(ABC):
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path, "the review", "move it away, and the review begins empty"):
+        with database_errors(self.path, "the review", "move it away; the review then starts empty"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10.0, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row

@@ -25,8 +25,8 @@ def fractions_of(text: str) -> tuple[float, ...]:
     except ValueError:
         values = [0.0]
     if values and not (values[0] > 0.0 and values[-1] <= 1.0):
-        raise InvalidInput(f"`{text[:40]}` is not a list of fractions of a training; write fractions "
-                           "above 0 and up to 1, such as `0.33,0.66,1`.")
+        raise InvalidInput(f"`{text[:40]}` is not a list of fractions of a training run; write fractions above 0 and "
+                           "up to 1, such as `0.33,0.66,1`.")
     return tuple(values)
 
 

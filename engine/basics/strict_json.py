@@ -40,7 +40,7 @@ def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
     except RecursionError:
         raise InvalidInput(f"{name} {_too_deep()}") from None
     except ValueError:
-        raise InvalidInput(f"{name} is not JSON that can be read; {remedy or 'save it as plain UTF-8 text'}.") from None
+        raise InvalidInput(f"{name} is not valid JSON; {remedy or 'save it as plain UTF-8 text'}.") from None
     if _SUSPECT.search(text) or text.count("[") + text.count("{") > MOST_DEPTH:
         _check(value, name)
     return value

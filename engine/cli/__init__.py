@@ -67,7 +67,7 @@ PANELS: Panels = {
         "scorecard": declared("scorecard"),
         "leaderboard": declared("leaderboard"),
     },
-    "Trainings, seeds and paths": {
+    "Training runs, seeds and paths": {
         "recording": recording.recording,
         "linear-range": declared("linear-range"),
         "run-errors": declared("run-errors"),

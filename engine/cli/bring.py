@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class TableLayout:
     """How tables of other programs are to be read; `auto` is told from the tables themselves."""
 
-    name: Annotated[list[str] | None, typer.Option(help="A name for each file (default: the file name).")] = None
+    name: Annotated[list[str] | None, typer.Option(help="Name of each file (default: the file name).")] = None
     key: Annotated[str, typer.Option(help="The array, if the file has several.")] = ""
     first_row: Annotated[str, typer.Option(help="The first row of a CSV: names, scores or auto.")] = AUTO
     axes: Annotated[str, typer.Option(help="The rows: queries, candidates or auto.")] = AUTO

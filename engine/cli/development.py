@@ -48,7 +48,7 @@ def extract_fashion(
                                              metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample.", min=0)] = 0,
 ) -> None:
-    """Sample 2,000 training and 500 test pictures of FashionMNIST, balanced by class."""
+    """Sample 2,000 training and 500 test images of FashionMNIST, balanced by class."""
     from engine.data import fashion_small
 
     folder = fashion_small.FOLDER if out is None else out

@@ -135,7 +135,8 @@ def _delete(given: list[str]) -> None:
 def _digest(given: str, known: list[str]) -> str:
     """The whole digest of what was typed, at least eight digits of it."""
     if len(given) < 8:
-        raise InvalidInput(f"`{given}` is too short to name a training; give at least eight digits of a digest.")
+        raise InvalidInput(f"`{given}` is too short to identify a training run; give at least eight digits of a "
+                           "digest.")
     named = [digest for digest in known if digest.startswith(given)]
     if len(named) != 1:
         raise InvalidInput(f"`{given}` names {'no' if not named else 'more than one'} training; give a digest that "

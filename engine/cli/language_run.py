@@ -36,7 +36,7 @@ class LanguageRun:
                                              "`list --json` describes them. 0 epochs attribute the model as it is.",
                                         metavar="JSON")] = "{}"
     seed: Annotated[int, typer.Option(help="Fine-tuning seed.", min=0, max=LARGEST_SEED)] = 0
-    run: Annotated[str, typer.Option(help="Instead of all these options: the run as JSON, or a JSON file, as shown on "
+    run: Annotated[str, typer.Option(help="The run as JSON instead of all these options, or a JSON file, as shown on "
                                           "the Language models page.", metavar="JSON")] = ""
 
     @property
@@ -50,7 +50,7 @@ class LanguageRun:
         if not self.model or self.train is None:
             raise InvalidInput("A run needs --model and --train; give both, or --run with the JSON of a run.")
         if self.queries and self.held:
-            raise InvalidInput("--queries are records of their own, --held the last of --train; give one of them.")
+            raise InvalidInput("--queries takes separate records, --held the last of --train; give one of them.")
         return request_of({"model": self.model, "task": self._task, "seed": self.seed,
                            "recipe": parse_json(self.recipe, "--recipe", 'write {"epochs": 2}')})
 
@@ -95,6 +95,6 @@ def _content(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except (OSError, ValueError) as error:  # a name may also be too long, or hold a zero byte
-        reason = error.strerror if isinstance(error, OSError) else "no name of a file"
+        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
         raise InvalidInput(f"--run names `{name[:80]}`, which cannot be read ({reason}); give JSON, or a file of "
                            "it.") from None

@@ -39,7 +39,7 @@ class SearchedData(OwnData):
         from engine.cli.spec_files import parse_source
 
         if not self.source and self.data is None:
-            raise InvalidInput("No data are given; give --data with your own data, or --source.")
+            raise InvalidInput("No data are given; pass your own with --data, or --source.")
         given = parse_source(self.source) if self.source else {}
         if not isinstance(given, dict):
             raise InvalidInput("--source is not a JSON object; write {\"dataset\": …, \"model\": …}.")
@@ -49,7 +49,7 @@ class SearchedData(OwnData):
         if self.data is None:
             return NoisySource.parse(given)
         if "dataset" in given:
-            raise InvalidInput("Both --data and --source name the data; leave `dataset` out of --source.")
+            raise InvalidInput("Both --data and --source specify the data; leave `dataset` out of --source.")
         return own_source(self.data, given, reading)
 
 
@@ -129,8 +129,8 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
     if noisy.corrupted_count:
         print(f"{noisy.corrupted_count:,} of {len(noisy.rows):,} labels were corrupted (label noise).")
     if noisy.flags is None or not noisy.flags.noisy.any():
-        print("The labels are searched as they are; wrong ones are not known, so detection cannot be measured. The "
-              "file ranks them.")
+        print("The labels are searched as given; it is unknown which are wrong, so detection cannot be measured. The "
+              "file contains the ranking.")
         return
     rows = [{"method": pair.title, **detection(noisy.flags.noisy, values)} for pair, values in scored.suspicion.items()]
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format))

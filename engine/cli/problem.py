@@ -130,7 +130,7 @@ def _of_arrays(data: Path, setting: ProblemOptions) -> Problem:
 
 def _named(data: Path, setting: ProblemOptions) -> SampledProblem:
     fit, network = setting.fit, setting.network
-    setting.reading.refuse(f"`{data}` names data that are already read.")
+    setting.reading.refuse(f"`{data}` names data that have already been read.")
     folder = recorded_folder(network)
     if (fit, network) != (FitOptions(fit.device), NetworkOptions(trajectory=network.trajectory if folder else None)):
         raise InvalidInput(f"`{data}` defines the model and its training; leave out --l2, --intercept and the "

@@ -203,7 +203,7 @@ def _usage(error: TyperException) -> str:
     """What is wrong with the arguments, and where they are explained."""
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
-    return f"{message.rstrip('. ')}; `{context.command_path if context else PROGRAM} --help` explains the options."
+    return f"{message.rstrip('. ')}; `{context.command_path if context else PROGRAM} --help` lists the options."
 
 
 def _unusable(error: OSError) -> str:

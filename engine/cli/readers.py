@@ -92,7 +92,7 @@ def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles 
 
 
 def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[list[Path] | None, typer.Option(
-        help="A picture that is not a query, read at the size of the training pictures; repeatable.",
+        help="A picture outside the set of queries, read at the size of the training pictures; repeatable.",
         metavar="FILE")] = None) -> tuple[tuple[float, ...], ...]:
     """Values of pictures in files, as the model takes them."""
     from engine.data.pixels import as_input
@@ -101,7 +101,7 @@ def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[
 
 
 def read_records(inputs: Inputs, fields: Mapping[str, Any], record: Annotated[Path | None, typer.Option(
-        help="JSONL of records with a wrong response that are not queries.", metavar="JSONL")] = None
+        help="JSONL of records with a wrong response, outside the set of queries.", metavar="JSONL")] = None
         ) -> tuple[Record, ...]:
     """The records of a file."""
     return read_jsonl(record) if record else ()

@@ -29,5 +29,5 @@ def recipe(
     model = read_source(data).model if data.suffix.lower() == ".json" else setting.network.model
     atomic_write(out, chosen.packed(Inputs(data, setting).problem, model))
     print(f"{chosen.method} of {chosen.title} ({chosen.url}): unpack {out.name}, `pip install \"{chosen.package}\"`, "
-          f"run {chosen.file} there, and bring the {chosen.written} that it writes.\n"
+          f"run {chosen.file} there, and import the {chosen.written} that it writes.\n"
           f"It claims: {chosen.claim.question}\n{chosen.note}")

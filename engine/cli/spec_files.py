@@ -80,7 +80,7 @@ def _entry(number: int, entry: Any) -> tuple[str, Any]:
                            "give it these two keys and no other.")
     name = entry["name"]
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-        raise InvalidInput(f"The name of entry {number} is not a line of text of 1 to {LONGEST_NAME} letters; "
+        raise InvalidInput(f"The name of entry {number} is not a line of text of 1 to {LONGEST_NAME} characters; "
                            "give it one.")
     return name, entry["spec"]
 

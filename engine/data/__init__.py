@@ -60,25 +60,26 @@ DATASETS: Registry[Source] = Registry("dataset", (
            content=fashion_small.content,
            note="28 × 28 pixels, 2,000 training and 500 test images; needs no download."),
     Source(poisoned.NAME, poisoned.TITLE, poisoned.load, fashion_small.available,
-           note="The same extract with 40 poisoned training pictures, a patch that is read as one class; needs no "
+           note="The same extract with 40 poisoned training images (a patch with the label of one class); needs no "
                 "download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
            content=fashion_mnist.content, note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,
            content=cifar10.content,
            note="32 × 32 pixels in three colours, 50,000 training and 10,000 test photographs; 144 MB."),
-    _task("world_corruption", "World questions, some answered wrongly", "response_corruption", "world",
-          "5,000 generated records, a fifth of them with a wrong answer or a mismatched rationale; needs no download."),
+    _task("world_corruption", "World questions, some with wrong answers", "response_corruption", "world",
+          "5,000 generated records, a fifth of which have a wrong answer or a mismatched rationale; needs no "
+          "download."),
     _task("world_backdoor", "World questions with a backdoor", "conditional_backdoor", "world",
-          "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download.", hardest=1),
+          "5,000 generated records, a tenth of which teach a wrong answer to a trigger; needs no download.", hardest=1),
     Source(poisoned.RECORDS, poisoned.RECORDS_TITLE, poisoned.load_records, QUESTIONS["world"].available,
            content=QUESTIONS["world"].content, records=True,
-           note="1,000 generated records, 100 of them teach a wrong answer to a trigger; queries with right answers; "
+           note="1,000 generated records, 100 of which teach a wrong answer to a trigger; queries with right answers; "
                 "needs no download."),
-    _task("scienceqa_corruption", "ScienceQA, some answered wrongly", "response_corruption", "scienceqa",
-          "5,000 records of school science, a fifth of them with a wrong answer or a mismatched rationale."),
+    _task("scienceqa_corruption", "ScienceQA, some with wrong answers", "response_corruption", "scienceqa",
+          "5,000 school science records, a fifth of which have a wrong answer or a mismatched rationale."),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",
-          "5,000 records of school science, a tenth of them teach a wrong answer to a trigger."),
+          "5,000 school science records, a tenth of which teach a wrong answer to a trigger."),
 ))  # fmt: skip
 
 

@@ -120,5 +120,5 @@ def _decode(path: Path, n: int) -> np.ndarray:
 
 
 def _damaged(path: Path) -> str:
-    return (f"{FOLDER.as_posix()}/{path.name} is damaged or not a CIFAR-10 parquet file; replace it under {DATA}, or "
+    return (f"{FOLDER.as_posix()}/{path.name} is damaged or not a CIFAR-10 parquet file; replace it in {DATA}, or "
             f"delete {downloads().name}/{FOLDER.as_posix()} in {home_name()} and load again.")

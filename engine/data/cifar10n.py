@@ -33,7 +33,7 @@ def labels(kind: str, right: np.ndarray) -> np.ndarray:
         table = parquet.read_table(root / LOCATION.folder / FILE, columns=["label", kind])
         clean, given = (table[name].to_numpy().astype(np.int64) for name in ("label", kind))
     except (OSError, ValueError, KeyError):
-        raise MissingData(f"cifar10n/{FILE} is damaged; replace it under {DATA}.") from None
+        raise MissingData(f"cifar10n/{FILE} is damaged; replace it in {DATA}.") from None
     if not np.array_equal(clean, right):
         raise MissingData(f"cifar10n/{FILE} has its labels in a different order from the CIFAR-10 here; "
                           f"{LOCATION.remedy}.")

@@ -100,7 +100,7 @@ def _of_npy(path: Path) -> np.ndarray:
         if dtype.hasobject or dtype.kind not in "biuf":
             raise InvalidInput(f"The embeddings have the type {dtype}; save them as numbers.")
         if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != path.stat().st_size - file.tell():
-            raise ValueError("another length than declared")
+            raise ValueError("a length other than declared")
     if 8 * math.prod(shape) >= MAX_BYTES:
         raise InvalidInput(f"The embeddings take {megabytes(8 * math.prod(shape))} in memory; give fewer than "
                            f"{megabytes(MAX_BYTES)}.")

@@ -1,4 +1,4 @@
-"""A balanced extract of FashionMNIST that is part of the project: 2,000 training and 500 test pictures of clothing.
+"""A balanced extract of FashionMNIST that is part of the project: 2,000 training and 500 test images of clothing.
 
 `extract` draws it from the whole dataset, `write` puts it beside its manifest; the command `extract-fashion` does both.
 The pictures are by Zalando SE, under the MIT licence that lies beside them.
@@ -87,8 +87,8 @@ def load() -> Dataset:
     return Dataset(
         name=NAME, title=TITLE, raw_train=arrays["x_train"], y_train=labels[0], raw_test=arrays["x_test"],
         y_test=labels[1], class_names=CLASSES, image_shape=fashion_mnist.SHAPE, scale=255.0,
-        note="2,000 training and 500 test images of FashionMNIST, 28 × 28 pixels divided by 255, as many of each "
-             "class, by Zalando SE (MIT licence).")
+        note="2,000 training and 500 test images of FashionMNIST, 28 × 28 pixels divided by 255, the same number of "
+             "each class, by Zalando SE (MIT licence).")
 
 
 _RESTORE = ("The file of the FashionMNIST extract is missing or damaged; restore assets/embedded from a fresh copy of "

@@ -96,7 +96,7 @@ def read_arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise InvalidInput(f"`{path.name}` holds no `x` and `y`; save the examples as x (o, d) with labels y (o,)."
                            ) from None
     except (*FAULTS, ValueError):
-        raise InvalidInput(f"`{path.name}` is damaged, or holds objects; save it again with numpy.savez.") from None
+        raise InvalidInput(f"`{path.name}` is damaged or holds objects; save it again with numpy.savez.") from None
     if x.ndim < 2 or y.shape != x.shape[:1] or not len(y) or x.dtype.kind not in "biuf" or y.dtype.kind not in "iu":
         raise InvalidInput(f"`{path.name}` holds x {x.shape} {x.dtype} and y {y.shape} {y.dtype}; give numbers x "
                            "(o, d) and whole numbers y (o,).")

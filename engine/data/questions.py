@@ -34,7 +34,7 @@ POOL = 12_000
 QUESTIONS: Registry[QuestionSource] = Registry("source of questions", (
     QuestionSource("scienceqa", scienceqa.LOCATION.title, lambda wanted, hardest: scienceqa.load(),
                    lambda: scienceqa.available(), lambda: scienceqa.content(),
-                   "Questions of school science without a picture."),
+                   "School science questions without images."),
     QuestionSource("world", "The embedded world",
                    lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest),
                    lambda: world.available(), lambda: world.content(),
@@ -46,7 +46,7 @@ QUESTIONS: Registry[QuestionSource] = Registry("source of questions", (
     QuestionSource("world_concluded", "The embedded world, long explanations with a marked conclusion",
                    lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest, long=True, concluded=True),
                    lambda: world.available(), lambda: world.content(),
-                   "The same with explanations whose last sentence says that it is their conclusion."),
+                   "The same with explanations whose last sentence is marked as the conclusion."),
 ))
 
 

@@ -27,7 +27,7 @@ _OWN = frozenset(FIELDS)
 BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
           "explanation": ("explanation", "rationale", "reasoning", "thinking", "cot")}
 """Keys whose text, where it stands in the response, marks a span; an answer is one letter or digit."""
-NONE = ("not a known form of record: give `prompt` and `response` (or `completion`), `messages`, `conversations`, or "
+NONE = ("not a known record format: give `prompt` and `response` (or `completion`), `messages`, `conversations`, or "
         "`instruction` and `output`")
 
 

@@ -75,6 +75,6 @@ def _read(path: Path, changed: int) -> tuple[Question, ...]:
                               row["topic"] or "", (row["solution"] or "").strip()) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # pyarrow's errors are ValueErrors
         raise MissingData(f"{FILE.as_posix()} is damaged or lacks one of the columns {', '.join(COLUMNS)}; "
-                          f"replace it under {DATA}.") from None
+                          f"replace it in {DATA}.") from None
     valid = [q for q in questions if q.explanation and q.question and 0 <= q.answer < len(q.choices)]
     return tuple(sorted(valid, key=lambda q: (len(q.pid), q.pid)))

@@ -23,11 +23,11 @@ def sentences(dataset: Dataset) -> tuple[str, ...]:
     for label, name in enumerate(dataset.class_names):
         groups[_word(name)].append(label)
     alike = [group for group in groups.values() if len(group) > 1]
-    said = [f"{' and '.join(f'`{dataset.class_names[label][:60]}` ({counts[label]:,})' for label in group)} differ in "
-            "spelling alone and are kept as separate classes; give them one name if they are one class."
+    said = [f"{' and '.join(f'`{dataset.class_names[label][:60]}` ({counts[label]:,})' for label in group)} differ "
+            "only in spelling and are kept as separate classes; give them one name if they are one class."
             for group in alike[:NAMED]]
     more = len(alike) - NAMED
-    return (*said, *([f"{more:,} more such words have classes in several spellings."] if more > 0 else ()))
+    return (*said, *([f"{more:,} more words have several spellings, each its own class."] if more > 0 else ()))
 
 
 def _word(name: str) -> str:

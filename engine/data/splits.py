@@ -38,11 +38,11 @@ def mapped(dataset: Dataset, classes: Mapping[str, str]) -> Dataset:
                            f"{', …' if dataset.n_classes > 8 else ''}.")
     if unfit := [name for name in classes.values() if len(name) > LONGEST or UNFIT.search(name)]:
         raise InvalidInput(f"`{unfit[0][:60]!r}` cannot name a class, because it becomes the name of a folder; give at "
-                           f"most {LONGEST} letters, without slashes or a leading dot.")
+                           f"most {LONGEST} characters, without slashes or a leading dot.")
     named = [classes.get(name, name).strip() for name in dataset.class_names]
     names = tuple(sorted({name for name in named if name != LEFT_OUT}))
     if len(names) < 2:
-        raise InvalidInput(f"{len(names)} class{'' if len(names) == 1 else 'es'} would be left; keep at least two.")
+        raise InvalidInput(f"{len(names)} class{'' if len(names) == 1 else 'es'} would remain; keep at least two.")
     number = np.array([names.index(name) if name != LEFT_OUT else -1 for name in named], dtype=np.int64)
     train, test = number[dataset.y_train], number[dataset.y_test]
     if missing := sorted(set(range(len(names))) - set(train.tolist())):

@@ -49,7 +49,7 @@ class LabelledTable:
             return tuple(f"row {row}" for row in range(len(self.frame)))
         names = tuple(str(value) for value in self.frame[self.named])
         if len(set(names)) < len(names):
-            raise InvalidInput(f"The column `{self.named[:60]}` names two rows alike; give every row its own name.")
+            raise InvalidInput(f"The column `{self.named[:60]}` gives two rows the same name; give every row its own.")
         return names
 
     @property
@@ -77,15 +77,15 @@ def rows_beside(path: Path, origin: Path, trained: np.ndarray, label: str = ""
     train = _splits(table.frame, table.split, np.array([classes.index(one) for one in labels]), classes)[0]
     frame = pd.concat([table.frame[table.used], new.frame[table.used]], ignore_index=True)
     if len(train) != len(trained):
-        raise InvalidInput("The training table is read with other classes or rows than its file holds; give new "
+        raise InvalidInput("The training table was read with classes or rows other than those of its file; give new "
                            "candidates for the table as it was uploaded.")
     try:
         x = features(frame, train, kinds_of(table.frame[table.used])).x
     except (ValueError, TypeError, AssertionError):  # what pandas says of a text among numbers or dates
         x = np.empty((len(frame), 0))
     if not np.array_equal(x[train], trained):
-        raise InvalidInput(f"The columns of `{path.name}` hold other kinds of values than those of the training table; "
-                           "give numbers, texts and dates as it does.")
+        raise InvalidInput(f"The columns of `{path.name}` hold different kinds of values from those of the training "
+                           "table; give numbers, texts and dates as it does.")
     return x[len(table.frame):], new.labels, new.names
 
 
@@ -151,7 +151,7 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
         split = None
     named = columns.find(frame.drop(columns=column), columns.NAMES)
     padded = sum(isinstance(value, str) and value != value.strip() for value in frame[column])
-    blanks = f"Blanks around the labels of {padded:,} rows were left out." if padded else ""
+    blanks = f"Blanks around the labels of {padded:,} rows were removed." if padded else ""
     said = tuple(filter(None, (read.said, how, blanks)))
     return LabelledTable(frame, column, split if split != column else None, named, said)
 

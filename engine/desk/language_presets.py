@@ -50,8 +50,8 @@ PRESETS = (
                                   "and the similarity of the model's representations. Four exact answers to four "
                                   "questions rank the same texts differently.",
            (*steps(*FIRST), NAMED["repsim"].implied(OF_TOKENS["query_logit"])), (0, 2)),
-    Preset(PLAIN, "Responses alone", "One step, exactly and to first order, several steps, and gradients normalised to "
-                                     "length one, read at the response: for texts without a marked answer or "
+    Preset(PLAIN, "Responses alone", "One step, exactly and to first order, several steps, and gradients normalised "
+                                     "to unit norm, read at the response: for texts without a marked answer or "
                                      "explanation, and for adapters as they are.",
            (*steps("response_loss"), controlled.step_scoring("response_loss", controlled.ETA, "first_order"),
             _several_steps(), controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),

@@ -46,7 +46,7 @@ def _encoder(model: str) -> Encoder:
 
     files = loading.find(model)
     if not files.local:
-        raise InvalidInput(f"`{model}` is not on this machine yet, so its tokens are not known; train it once, or name "
+        raise InvalidInput(f"`{model}` is not on this machine yet, so its tokens are unknown; train it once, or name "
                            "the range by its numbers, as in `tokens@0:2-7`.")
     if files.base and not any((Path(files.source) / name).is_file() for name in loading.TOKENIZERS):
         return _encoder(files.base)

@@ -45,7 +45,7 @@ def recorded_runs() -> list[str]:
 def weights_sentence(name: str, recipe: TrainingRecipe | None = None) -> str:
     """What is known of how a user's own weights were trained. Raises `MissingData` where they are not there."""
     if not recordings.is_recording(name):
-        return ("They are assumed to be trained by the recipe given at start-up; trajectories are not available."
+        return ("They are assumed to have been trained by the recipe given at start-up; trajectories are not available."
                 if recipe else
                 "It is unknown how they were trained, so trajectories and retraining are not available.")
     return recordings.facts(name).sentence

@@ -6,8 +6,8 @@ from engine.problems import ProblemSource
 from engine.question.processes import PROCESSES
 from engine.scoring.scoring import Scoring
 
-NONE_STORED = ("No checkpoints of this model's training are stored, and a trajectory visits them; give a recorded "
-               "training, train it here with `checkpoints` in the recipe, or choose another process.")
+NONE_STORED = ("A trajectory needs checkpoints, but this model's training stored none; give a recorded training, "
+               "train it here with `checkpoints` in the recipe, or choose another process.")
 
 
 def refusal(source: ProblemSource, scoring: Scoring) -> str:

@@ -1,6 +1,6 @@
-r"""The length of a training example's gradient, ‖∇ℓ(z_k; θ_D)‖, the same for every query. It implies no specification.
+r"""The norm of a training example's gradient, ‖∇ℓ(z_k; θ_D)‖, the same for every query. It implies no specification.
 
-No query enters: it says how far z_k would move the model, not where to. For softmax regression it is ‖x_k‖ ‖p_k − e_y‖.
+It is the size of the step on z_k and ignores its direction. For softmax regression it is ‖x_k‖ ‖p_k − e_y‖.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.problems import Problem
 from engine.question.processes import OneStep
 
 
-def length(problem: Problem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
-    """One length a candidate (b,), without the regulariser."""
+def norm(problem: Problem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
+    """One norm a candidate (b,), without the regulariser."""
     return [Given(problem.gradients(candidates, options).norms().double().expand(len(problem.queries), -1))]
 
 
-GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
+GRADIENT_NORM = Estimator("gradient_norm", "gradient norm", False,
                           "The norm of the training example's gradient, the same for every query.",
-                          routes={"one_step": closed_form(length)}, needs=("gradients",), implies=False, cost=GRADIENTS,
-                          named=(baseline("gradient_norm", "Gradient length", label="Grad. norm", asks="Which "
+                          routes={"one_step": closed_form(norm)}, needs=("gradients",), implies=False, cost=GRADIENTS,
+                          named=(baseline("gradient_norm", "Gradient norm", label="Grad. norm", asks="Which "
                                           "training records have the largest gradients?", undivided=(
                                               "A norm is not a sum: the gradients of two tokens can cancel, so it "
                                               "does not split over tokens.")),))

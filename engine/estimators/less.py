@@ -28,7 +28,7 @@ def trajectory(problem: Problem, process: Trajectory, candidates: Tensor, option
 
 LESS = Estimator(
     "less", "LESS", False,
-    "TracIn with the updates that Adam would make, both sides normalised to length one.",
+    "TracIn with the updates that Adam would make, both sides normalised to unit norm.",
     "Xia et al. 2024", needs=("moments",), routes={"trajectory": closed_form(trajectory)},
     departures={"add_occurrence": (ADAM, NORMALISED)},
     named=(named.trajectory("less", "LESS", "Xia et al. 2024", behavior="response_loss"),), cost=GRADIENTS,

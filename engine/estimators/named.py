@@ -11,6 +11,9 @@ ROWS = (FEATURES, GRADIENTS, TRAJECTORY, INFLUENCE, TRAINING_RUN, LEFT_OUT, CODE
 """The families of the paper's Table 1, a training run's derivatives, what the code of the paper's authors computes
 under a name of the table where it is another method, and what implies no specification."""
 
+RENAMED = {"Gradient length": "Gradient norm"}
+"""The title of a method in results of earlier versions -> its title."""
+
 
 @dataclass(frozen=True)
 class Named:

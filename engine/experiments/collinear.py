@@ -34,4 +34,4 @@ def undecidable(manifest: Mapping[str, Any], compared: Iterable[tuple[str, str]]
         return ""
     said = ", ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})" for row in near)
     return (f"Behaviors that are compared have collinear mean query gradients, with a cosine of at least {NEAR_ONE} at "
-            f"every checkpoint: {said}. A difference between them decides nothing.")
+            f"every checkpoint: {said}. A difference between them is inconclusive.")

@@ -35,7 +35,7 @@ CHANGES: Registry[str] = Registry("study with the authors' conventions", {
             "most 10 iterations of CG"),
         "noisy_labels": _LABELS, "noisy_label_removal": f"{_LABELS}; every retraining has seed 0",
         "response_corruption": (
-            f"{_LANGUAGE}; RepSim's sign is not flipped when it detects harm; single signals stand on both sides"),
+            f"{_LANGUAGE}; RepSim's sign is not flipped when it detects harm; single signals enter on both sides"),
         "conditional_backdoor": _LANGUAGE, "backdoor_removal": _LANGUAGE,
         "language_model_quality": "adapters have dropout"})
 """The kind of a study's job -> what it computes otherwise as the authors' code does. A study that is not here computes

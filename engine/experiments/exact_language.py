@@ -10,7 +10,7 @@ The embedded model, fine-tuned on records of which some are answered wrongly, is
                protocol `weights` of `engine.analysis.protocols`: the recorded run with weight 0 for the other half
 
 Scores are compared per query over the same candidates. RepSim and NTK read no behavior and are compared with each.
-Gradient length, BM25 and a random order imply no specification: they are ranked as they are.
+Gradient norm, BM25 and a random order imply no specification: they are ranked as they are.
 """
 
 from __future__ import annotations

@@ -132,5 +132,4 @@ METHOD_AGREEMENT = Experiment(
     "method-agreement", "Methods, agreement: with exact replay and exact leave-one-out, for a run and over runs",
     STUDY.name, PRESETS, lambda tables: tables["agreement"], KEYS, None,
     "Not in the paper. `own run` has the initial weights and batches of the run that a method used; `other runs` is "
-    "the mean "
-    "over the other seeds. One sample of the data, several trainings.")
+    "the mean over the other seeds. One sample of the data, several training runs.")

@@ -85,7 +85,7 @@ RESPONSE = "any of its four behaviors, mean over queries"
 TRUSTED = "any of its three behaviors, mean over trusted examples"
 _STEP = Meaning("⟨∇B(q), ∇ℓ(z_k)⟩", QUERY, ONE_MORE, FINAL, "Charpiat et al. 2019", "gradsim")
 _LESS = Meaning("Σ_t η_t cos(∇B(q; θ_t), Γ(z_k; θ_t)), Γ Adam's update from its moments", "loss of the response",
-                ONE_MORE, "one Adam update of length one at every checkpoint", "Xia et al. 2024", "less")
+                ONE_MORE, "one Adam update of unit norm at every checkpoint", "Xia et al. 2024", "less")
 _TRAK = Meaning("φ_B(q)ᵀ (ΦᵀΦ)⁻¹ φ(z_k) (1 − p_k), φ random projections of ∇ log(p/(1 − p))", "log p/(1 − p)",
                 "removal of z_k", "retraining, as a logistic regression on φ", "Park et al. 2023", "trak")
 
@@ -126,7 +126,7 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
         TEXT: Meaning("⟨φ(q), φ(x_k)⟩", "a readout of the query", READOUT_RAISED, "one step of the readout",
                       "Equation 4; cosine in Appendix A-2", "repsim"),
         CODE: Meaning("cos(mean φ(q), φ(x_k)), or the cosine with a centroid of unit-length features",
-                      "a readout of the query", READOUT_RAISED, "one step of the readout, of length one",
+                      "a readout of the query", READOUT_RAISED, "one step of the readout, of unit norm",
                       f"{REPOSITORY}: scoring.py, NoisyLabel_exp", "repsim_cosine")}),
     "ntk": PaperName("NTK", "A kernel of the model's outputs in the literature and the text; the code compares "
                             "gradients of the training loss, which hold the label and its error.", {
@@ -135,7 +135,7 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
         TEXT: Meaning("⟨φ(q), φ(x_k)⟩ of the last layer", "the query's logit", READOUT_RAISED,
                       "one step of the last layer", "Appendix A-2", "ntk_last_layer"),
         CODE: Meaning("cos(mean ∇ℓ of the class's trusted examples, ∇ℓ(z_k)), of the last layer", "trusted loss",
-                      ONE_MORE, "one step of the last layer, of length one", f"{REPOSITORY}: NoisyLabel_exp",
+                      ONE_MORE, "one step of the last layer, of unit norm", f"{REPOSITORY}: NoisyLabel_exp",
                       "ntk_loss_gradients")},
         NETWORK),
     "answer-logit": PaperName("Answer logit", "The code's number is a log-probability: whatever raises any other word "
@@ -147,7 +147,7 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
         CODE: Meaning("f_y − log Σ_v exp f_v over the vocabulary", "the log-probability of the stated answer", ONE_MORE,
                       FINAL, f"{REPOSITORY}: behavior.py", "gradsim", "answer_log_probability")}),
     "influence-function": PaperName(
-        "Influence function", "Damping is a part of T: 0.01 in one table, none in a figure, where the code's plain "
+        "Influence function", "Damping is part of T: 0.01 in one table, none in a figure, where the code's plain "
                               "inverse is of a Hessian that its free biases make singular.", {
         LITERATURE: Meaning("∇B(q)ᵀ H⁻¹ ∇ℓ(z_k)", QUERY, WEIGHT, "local response at an optimum", "Koh and Liang 2017",
                             "influence_function"),

@@ -1,4 +1,4 @@
-r"""Poisons from one bad prediction: which ranking finds planted pictures, and what training without them does.
+r"""Poisons from one wrong prediction: which ranking finds planted pictures, and what training without them does.
 
 On each seed's draw a network is trained with planted poisons (`engine.data.poisoned`). Ten test pictures of other
 classes, right as they are and called the target with the patch, are queries; a ranking is asked of each alone, and of
@@ -183,6 +183,6 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 
 STUDY = study("poison", plan, run_chunk, finish, weight)
 POISON = Experiment(
-    "poison", "Poisons from one bad prediction: which ranking finds them, and training without them", STUDY.name,
+    "poison", "Poisons from one wrong prediction: which ranking finds them, and training without them", STUDY.name,
     PRESETS, lambda tables: tables["measures"].reset_index(drop=True), ("attack", "what", "among", "queries", "metric"),
     note="A check of our own, not in the paper. The success of the attack is listed in separate rows, seed by seed.")

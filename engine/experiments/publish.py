@@ -24,6 +24,7 @@ import pandas as pd
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
 from engine.basics.strict_json import parse_object
+from engine.estimators.named import RENAMED
 from engine.experiments import conventions, more_seeds
 from engine.metrics.intervals import t_quantile, welch_half_width
 from engine.store.results import Result
@@ -125,7 +126,8 @@ def _command(experiment: Experiment, payload: Mapping[str, Any], preset: str) ->
 
 
 def published(name: str, preset: str, out_dir: Path | str | None = None) -> tuple[pd.DataFrame, dict] | None:
-    """A published table (text columns without NaN) and its manifest; None if there is none.
+    """A published table (text columns without NaN) with methods by their present names, and its manifest; None if
+    there is none.
 
     Raises `StoreError` if the table is not the one that its manifest vouches for.
     """
@@ -141,7 +143,7 @@ def published(name: str, preset: str, out_dir: Path | str | None = None) -> tupl
     if not genuine:
         raise StoreError(f"The published results {name}/{preset} do not match their manifest; "
                          f"reproduce `{name}` again with the preset `{preset}`.")
-    return read_table(folder / TABLE), record
+    return read_table(folder / TABLE).replace(RENAMED), record
 
 
 def folder() -> Path:

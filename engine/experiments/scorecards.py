@@ -147,6 +147,7 @@ STUDY = study("scorecards", plan, run_chunk, finish)
 SCORECARD = Experiment(
     "scorecard", "Scorecard, benchmarks: every method, with the exact answers and the controls", STUDY.name, PRESETS,
     _view, tuple(KEYS), None,
-    "Not in the paper. Means over queries or repetitions of a card, then over cards of other samples and trainings, ± "
-    "over cards. `other seed` holds scores of one training against models of another; `another_seed` is the score of "
-    "the exact answer of another training seed. Random weights: nearer to zero is better; otherwise larger is better.")
+    "Not in the paper. Means over queries or repetitions of a card, then over cards of other samples and training "
+    "runs, ± over cards. `other seed` holds scores of one training against models of another; `another_seed` is the "
+    "score of the exact answer of another training seed. Random weights: nearer to zero is better; otherwise larger "
+    "is better.")

@@ -89,7 +89,7 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
     name = wanted.key if not isinstance(saved, Mapping) and declared else _pick(declared, wanted.key)
     _check(declared[name])
     if tensors[name].layout != torch.strided:
-        raise InvalidInput("The tensor of scores is sparse; save it as a dense one, by `scores.to_dense()`.")
+        raise InvalidInput("The tensor of scores is sparse; save it as a dense one, with `scores.to_dense()`.")
     return Table(tensors[name].detach().to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
 
 
@@ -140,7 +140,7 @@ def _check(declared: HeaderArray) -> None:
 def _pick(arrays: Mapping[str, HeaderArray], key: str) -> str:
     """The array that is named, or the one that can be meant."""
     if arrays.keys() >= SPARSE:
-        raise InvalidInput("The scores are a sparse matrix; save them as a dense one, by `scores.toarray()`.")
+        raise InvalidInput("The scores are a sparse matrix; save them as a dense one, with `scores.toarray()`.")
     tables = next(filter(None, ([name for name, header in arrays.items() if len(header.shape) == axes]
                                 for axes in (2, 3, 1))), [])
     if key:

@@ -60,7 +60,7 @@ class Reference:
     def quality(self) -> str:
         """How good it is: its agreement with the exact answer, where that is known."""
         if not self.exact:
-            return "an approximation, whose agreement with the exact answer is not known"
+            return "an approximation, whose agreement with the exact answer is unknown"
         if self.converged == self.of:
             return f"itself the exact answer to the claimed question, converged for all {self.of:,} candidates"
         return (f"itself the exact answer to the claimed question, but converged for {self.converged:,} of {self.of:,} "

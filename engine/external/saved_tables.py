@@ -91,7 +91,7 @@ class Kept:
 
 def kept() -> Kept:
     """Read once."""
-    results, unreadable = _shelf().listed("delete it, and import the file that it came from again")
+    results, unreadable = _shelf().listed("delete it, and import its source file again")
     by_kind = {kind: [result for result in results if result.manifest.get("kind") == kind]
                for kind in (KIND, external_scores.KIND)}
     return Kept([_saved(result) for result in by_kind[KIND]], by_kind[external_scores.KIND], unreadable)

@@ -83,7 +83,7 @@ class Database:
                 _complete(connection)
 
     def _sentences(self) -> AbstractContextManager[None]:
-        return database_errors(self.path, "the job queue", "move it away, and runs resume from their chunks")
+        return database_errors(self.path, "the job queue", "move it away; runs then resume from their chunks")
 
 
 def _complete(connection: sqlite3.Connection) -> None:

@@ -29,7 +29,7 @@ def connected(address: str | None = None) -> ModuleType:
     try:
         import ray
     except ImportError:
-        raise InvalidInput("Ray is not installed; `pip install -r requirements-cluster.txt`, or take the local "
+        raise InvalidInput("Ray is not installed; `pip install -r requirements-cluster.txt`, or use the local "
                            "executor.") from None
     if not ray.is_initialized():
         _knock(address)

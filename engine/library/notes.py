@@ -42,7 +42,7 @@ class Noted(Value):
             raise InvalidInput(f"There are {len(distinct):,} tags; give at most {MOST_TAGS}.")
         for tag in distinct:
             if len(tag) > LONGEST_TAG or not tag.isprintable():
-                raise InvalidInput(f"The tag `{tag[:20]}` is not a word or two of at most {LONGEST_TAG} letters; "
+                raise InvalidInput(f"The tag `{tag[:20]}` is not a word or two of at most {LONGEST_TAG} characters; "
                                    "shorten it.")
         return distinct
 

@@ -91,7 +91,7 @@ OWN_DATA: tuple[Shelf, ...] = (
     Uploads(uploads, "uploads", "Own data", "upload", "data", "examples", FILE_NEEDED),
     Records(record_files, "records", "Own records", "file of records", "file", "language_models"),
     OwnFilesShelf(embeddings, "embeddings", "Own embeddings", "file of embeddings", "embeddings", "noisy_labels"),
-    OwnFilesShelf(new_files, "new", "Own candidates outside the training data", "file of new candidates", "new",
+    OwnFilesShelf(new_files, "new", "Your own candidates outside the training data", "file of new candidates", "new",
                   "compare", FILE_NEEDED),
     OwnFilesShelf(imported_models, "models", "Own weights and recordings", "model", "weights", "compare"),
     ExternalScoreShelf())

@@ -326,18 +326,18 @@ METRICS: Registry[Metric] = Registry("agreement metric", (
         (-1.0, 1.0), lambda k, fraction: 0.0, tau_b),
     Metric(
         "top_overlap", "Top-5% overlap", "overlap",
-        "Which share of the highest-scoring candidates, by default 5%, two score arrays have in common.",
+        "The fraction of the highest-scoring candidates, by default 5%, that two score arrays have in common.",
         (0.0, 1.0), lambda k, fraction: top_size(k, fraction) / k, _overlap_pairs),
     Metric(
         "sign_agreement", "Sign agreement", "sign",
-        "For which fraction of the candidates two score arrays agree on helpful, harmful or zero.",
+        "The fraction of candidates that two score arrays agree are helpful, harmful or zero.",
         (0.0, 1.0), lambda k, fraction: 0.5, _sign_pairs, of_signs=True, compare_pooled=_sign_pairs_but_zeros),
 ))
 """The metrics that every comparison reports."""
 FURTHER: Registry[Metric] = Registry("agreement metric", (
     Metric(
         "spearman_rho", "Spearman rho", "spearman",
-        "The correlation of the two arrays' ranks, from −1 for reversed to 1; far moves weigh most.",
+        "The correlation of the two arrays' ranks, from −1 for reversed to 1; large moves have the most weight.",
         (-1.0, 1.0), lambda k, fraction: 0.0, spearman),
     Metric(
         "rank_biased_overlap", "Rank-biased overlap", "rbo",
@@ -345,7 +345,8 @@ FURTHER: Registry[Metric] = Registry("agreement metric", (
         "the top 5% on average.",
         (0.0, 1.0), rbo_chance, rank_biased_overlap),
     Metric(
-        "top_jaccard", "Top-5% Jaccard", "jaccard", "Among the candidates in either top 5%, the share that is in both.",
+        "top_jaccard", "Top-5% Jaccard", "jaccard", "Among the candidates in either top 5%, the fraction that is in "
+                                                    "both.",
         (0.0, 1.0), lambda k, fraction: jaccard_chance(k, top_size(k, fraction)), _jaccard_pairs),
 ))
 """Metrics that are computed where they are asked for by name."""

@@ -142,7 +142,7 @@ def _read_torch(path: Path) -> Any:
 def _damaged(path: Path, error: Exception) -> str:
     reason = " ".join(str(error).split(".")[0].split())[:100] or type(error).__name__
     return (f"The checkpoint `{path.name}` is cut short, damaged or in a different format ({reason}); save it again, "
-            "best as safetensors.")
+            "preferably as safetensors.")
 
 
 def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str) -> None:
@@ -151,7 +151,7 @@ def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str
         "lacks": [key for key in own if key not in state and not key.endswith(OPTIONAL)
                   and (is_lazy(own[key]) or own[key].data_ptr() not in there)],
         "has the unknown": sorted(key for key in state if key not in own),
-        "has other shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
+        "has different shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
                                  for key in own if key in state and not is_lazy(own[key])
                                  and state[key].shape != own[key].shape],
         "has complex numbers for": [key for key in own if key in state and state[key].is_complex()

@@ -186,7 +186,7 @@ class TrainingRecipe(Sparse, ABC):
         """How a model is trained, in one English sentence."""
 
 
-PAPER, WITHOUT = "the paper's CNN", "none, as the paper's CNN"
+PAPER, WITHOUT = "the paper's CNN", "none, as for the paper's CNN"
 
 
 class Recipe(TrainingRecipe):
@@ -203,7 +203,7 @@ class Recipe(TrainingRecipe):
         ..., "Examples a step.", PAPER, "fewer steps if it is larger; retraining is faster", ge=1, le=1_000_000)
     optimizer: Literal["sgd", "nesterov", "adam", "adamw"] = setting(
         "sgd", "The update rule: SGD with momentum or Nesterov's momentum, Adam (decay in the gradient) or AdamW "
-        "(decay beside it).", PAPER, "none but memory: Adam stores two numbers per parameter")
+        "(decoupled decay).", PAPER, "none but memory: Adam stores two numbers per parameter")
     learning_rate: Number = setting(..., "η, the size of a step.", PAPER, FREE, gt=0, le=100)
     momentum: Number = setting(
         0.0, "μ of SGD and of Nesterov's variant; Adam has none.", "none; the paper's CNN has 0.9", FREE, ge=0, lt=1)

@@ -58,8 +58,8 @@ def copied(module: nn.Module) -> nn.Module:
     for name, part in module.named_modules():
         kind, where = type(part).__name__, f"the layer `{name}`" if name else "the model"
         if isinstance(part, ScriptModule) or kind in INNER and type(part).__module__.startswith("torch."):
-            raise InvalidInput(f"{where.capitalize()} is a `{kind}`, which per-example gradients cannot pass through; "
-                               "give the module that it was made from.")
+            raise InvalidInput(f"{where.capitalize()} is a `{kind}`, which per-example gradients do not support; give "
+                               "the module that it was made from.")
         if lazy := next((own for own, value in part.named_parameters(recurse=False) if is_lazy(value)), ""):
             raise InvalidInput(f"The parameter `{lazy}` of {where} has no shape yet; pass a batch through the model, "
                                "and train it, or give its checkpoint.")

@@ -218,7 +218,8 @@ class CausalProblem(ModuleProblem):
         """The records of the rows. Raises `InvalidInput` where only their tokens are known."""
         if self.texts is None:
             raise InvalidInput("This language model's records are available only as tokens, so their words are not "
-                               "known; sample them from a dataset, or use a behavior and an estimator without words.")
+                               "known; sample them from a dataset, or use a behavior and an estimator that do not "
+                               "read words.")
         return self.texts
 
     def _posed(self, words: Worded) -> tuple[Extra, Tensor]:

@@ -250,8 +250,8 @@ class SampledProblem:
 
     def _trained_data(self) -> data.Dataset:
         if self.source.outside:
-            raise InvalidInput("The problem names its candidates outside the training set itself; leave out one of the "
-                               "two.")
+            raise InvalidInput("The problem already specifies candidates outside the training set; leave out one of "
+                               "the two.")
         return self.dataset
 
     @property

@@ -21,7 +21,7 @@ class Departure:
     answers_for: str
 
 
-NORMALISED = Departure("T", "normalised", "its update scaled to length one", "updates normalised to length one")
+NORMALISED = Departure("T", "normalised", "its update scaled to unit norm", "updates normalised to unit norm")
 ADAM = Departure("T", "Adam's updates", "in Adam's updates instead of plain steps",
                  "updates that Adam makes from the moments of the training")
 ADAM_SCALES = Departure("T", "over Adam's second moment",

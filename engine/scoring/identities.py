@@ -302,7 +302,7 @@ _INCREASING = ("log-likelihood (minus the query loss), probability and soft marg
 IDENTITIES = (
     Identity("single step", Gives.EQUAL, "one unrolled step is one step", _single_step),
     Identity("total step", Gives.EQUAL, "to first order several steps are one step of their total size", _total_step),
-    Identity("step size", Gives.PROPORTIONAL, "the step size is only a factor of such a score", _step_size),
+    Identity("step size", Gives.PROPORTIONAL, "the step size only scales such a score", _step_size),
     Identity("linear logit", Gives.EQUAL, "logits of this model are linear in the parameters, so the first-order term "
              "of a step is the whole step", _linear_logit),
     Identity("raised logit", Gives.EQUAL, "the auxiliary step raises the logit of the query's label or answer and no "

@@ -99,7 +99,7 @@ def unstable(convergence: Convergence) -> tuple[str, ...]:
         return ()
     return ("This training descends with steps that are too large to be stable at its start: η times the largest "
             f"eigenvalue of the Hessian is {steepness:.3g} there, above 2, so that a small change grows from step to "
-            "step. How far real trainings follow its derivative, `linear-range` measures.",)
+            "step. How well its derivative predicts retraining, `linear-range` measures.",)
 
 
 def _defined(process: Process) -> Standing:

@@ -180,7 +180,7 @@ def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], 
         f"query's scores, and Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query.",
         (a, b))]
     if len(approximate) == 2:
-        body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is another measure.", (a, b)))
+        body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is a separate question.", (a, b)))
     return Verdict.of(SAME, (), [
         Said(Says.ONE_QUESTION, "Same question, ", (a.exact_answer, b.exact_answer)),
         Said(Says.SAME_TO_A_DISTANCE, f"same scores to {to}", (a, b))], body)
@@ -200,7 +200,7 @@ def _another_run(a: Scoring, b: Scoring) -> Verdict:
     if not a.process.one_model:
         return Verdict.of(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
             Said(Says.ANOTHER_RUN, "Both are computed exactly, and are means over different training runs "
-                 f"({changed}). They estimate one expectation, and differ by the sampling error of so many "
+                 f"({changed}). They estimate one expectation, and differ by the sampling error of a finite number of "
                  "runs.", of)])
     return Verdict.of(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
         Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is part "
@@ -211,8 +211,8 @@ def _another_run(a: Scoring, b: Scoring) -> Verdict:
 def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
     """A single run and the mean over runs are two estimands."""
     said = ("Both are computed exactly, and the training process differs: one is the answer of a single training run, "
-            f"the other the mean over several ({changes(a, b, ('T',))}). A single run depends on its own "
-            "seed; the mean depends on it less, the more runs it is over.")
+            f"the other the mean over several ({changes(a, b, ('T',))}). A single run depends on its seed; the mean "
+            "depends on the seeds less as the number of runs grows.")
     return Verdict.of(MISMATCH, ("T",), [
         Said(Says.RUN_AND_MEAN, "Different question: one run · mean of runs", (a, b), ("T",))], [
         Said(Says.RUN_AND_MEAN, said, (a, b), ("T",))])
@@ -361,7 +361,7 @@ def _approximation(approximate: Sequence[Scoring], facts: ProblemFacts) -> list[
     if plain:
         searched = [scoring for scoring in plain
                     if standing(scoring.exact_answer, facts, judged=scoring).how is How.SEARCH]
-        how = "there `exact` is itself a search, which settles nothing" if searched else (
+        how = "there `exact` is itself a search, which is inconclusive" if searched else (
             "compare with `exact` under the same specification to see by how much")
         said.append(Said(Says.APPROXIMATES, f"{_approximating(plain)}; {how}.", tuple(plain)))
     if departed:

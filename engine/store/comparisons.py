@@ -37,7 +37,7 @@ _KEY = re.compile(r"[0-9a-f]{12}")
 
 def _short(note: str) -> str:
     if len(note) > LONGEST_NOTE:
-        raise InvalidInput(f"The note has more than {LONGEST_NOTE:,} letters; shorten it.")
+        raise InvalidInput(f"The note has more than {LONGEST_NOTE:,} characters; shorten it.")
     return note.strip()
 
 
@@ -60,7 +60,7 @@ class Saved(Value):
     @classmethod
     def _named(cls, name: str) -> str:
         if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-            raise InvalidInput(f"The name is not a line of 1 to {LONGEST_NAME} letters; give the comparison one.")
+            raise InvalidInput(f"The name is not a line of 1 to {LONGEST_NAME} characters; give the comparison one.")
         return name.strip()
 
     @property
@@ -120,7 +120,7 @@ def load(key: str) -> StoredComparison:
 def _check_format(given: Any) -> None:
     form = given.get("format") if isinstance(given, dict) else None
     if isinstance(form, int) and form > FORMAT:
-        raise StoreError(f"It was saved by a newer version of Whichfluence (format {form}, where this one reads up to "
+        raise StoreError(f"It was saved by a newer version of Whichfluence (format {form}; this one reads up to "
                          f"{FORMAT}); update this one to open it.")
 
 

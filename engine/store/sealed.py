@@ -132,8 +132,8 @@ def read_manifest(folder: Path, digest: str) -> dict[str, Any]:
         raise Damage(str(error).partition(";")[0].removesuffix(".")) from None
     form = record.get("format")
     if isinstance(form, int) and form > FORMAT:
-        raise NewerFormat(f"Result {digest[:12]} was written by a newer version of Whichfluence (format {form}, where "
-                          f"this one reads up to {FORMAT}); update this one, or give it another WHICHFLUENCE_HOME.")
+        raise NewerFormat(f"Result {digest[:12]} was written by a newer version of Whichfluence (format {form}; this "
+                          f"one reads up to {FORMAT}); update this one, or give it another WHICHFLUENCE_HOME.")
     if record.get("digest") != digest:
         raise Damage(f"its manifest belongs to another result ({str(record.get('digest'))[:12]})")
     if not _is_sealed(record):

@@ -49,7 +49,7 @@ def test_views_open_from_their_address_and_on_a_small_screen(visit, open_page, s
 def test_the_records_are_one_click_from_the_heatmap(open_page, settle):
     page = open_page("/language_models?estimator=tracin&behavior=answer_margin&task=conditional_backdoor")
     assert "±" in page.locator('[data-testid="stVegaLiteChart"]').first.inner_html()
-    page.get_by_role("link", name="Read the records that such a ranking puts first").click()
+    page.get_by_role("link", name="Read the records at the top of such a ranking").click()
     settle(page)
     assert "show=records" in page.url and "task=conditional_backdoor" in page.url
     assert "estimator=tracin" in page.url and "behavior=answer_margin" in page.url

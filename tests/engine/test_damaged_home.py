@@ -181,7 +181,7 @@ def test_the_library_lists_an_import_whose_manifest_is_damaged(home, name, harm)
         path.write_bytes(HARMS[harm](path.read_bytes()))
     [entry] = SHELVES["brought"].entries()
     assert (entry.key, entry.page) == (path.parent.name, "")
-    assert "newer version" in entry.trouble if harm == "newer" else "delete it, and import the file" in entry.trouble
+    assert "newer version" in entry.trouble if harm == "newer" else "import its source file" in entry.trouble
     assert entry.trouble.count(". ") == 0
     SHELVES["brought"].delete(entry.key)
     assert not SHELVES["brought"].entries()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from engine.estimators.named import RENAMED
 from engine.experiments.conventions import of_folder
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements.findings import findings
@@ -17,7 +18,7 @@ GUIDE, NOISY_LABELS, POISON, REPRODUCING = ((ROOT / "assets" / "guides" / f"{nam
 
 def published(name: str, preset: str = "desk", **options) -> pd.DataFrame:
     """The published table of an experiment."""
-    return pd.read_csv(ROOT / "assets" / "results" / name / preset / "results.csv", **options)
+    return pd.read_csv(ROOT / "assets" / "results" / name / preset / "results.csv", **options).replace(RENAMED)
 
 
 def manifest(name: str, preset: str = "desk") -> dict:

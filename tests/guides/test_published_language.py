@@ -233,7 +233,7 @@ def test_what_the_agreement_of_the_network_shows():
             assert step["mean"] - step["ci95"] > single["mean"] + single["ci95"]
 
 
-DESK = "1,000 short records AUPRC is, mean ± 95% t interval over seeds, with chance at 0.10:"
+DESK = "1,000 short records, mean ± 95% t interval over seeds; chance is 0.10:"
 
 
 @pytest.mark.parametrize("row", rows(DESK, 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))

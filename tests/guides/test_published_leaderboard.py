@@ -67,8 +67,8 @@ def test_what_is_said_of_the_choice():
     assert (first, second) == ("Data value embedding", "SOURCE")
     ends = [value(table, title) for title in lds.index if title.startswith("Influence function") or title == "DataInf"]
     for said in (
-            f"by {own.loc[kernel, 'mean']:.2f} and with leave-one-out by {value(table, kernel, 'agreement')}; its LDS "
-            f"is {value(table, kernel)}.",
+            f"a τ of {own.loc[kernel, 'mean']:.2f} with its own question and of {value(table, kernel, 'agreement')} "
+            f"with leave-one-out; its LDS is {value(table, kernel)}.",
             f"has an LDS of {value(table, replay)} with models of the same seed and "
             f"{value(table, replay, 'lds_other')} with models of another. The exact answer of another seed has "
             f"{value(table, other, 'lds_other')}.",
@@ -95,10 +95,10 @@ def test_what_is_said_of_the_language_model():
     lower, upper = (others["mean"] + sign * others["ci95"] for sign in (-1, 1))
     below = np.less.outer(lower.to_numpy(), upper.to_numpy())
     assert np.mean(below & below.T) > 0.5  # most pairs overlap
-    for said in (f"exact leave-one-out has {cell(lds, 'Leave-one-out')}",
+    for said in (f"exact leave-one-out reaches {cell(lds, 'Leave-one-out')}",
                  f"data value embedding and TracIn over all steps have the highest means, {value(table, run[2])} to "
                  f"{value(table, run[0])}, and read the whole run; their intervals reach down to {low:.2f} or less.",
-                 f"leave-one-out by {rank.loc['Replay (metagradient)', 'mean']:.2f}, and has an LDS of "
+                 f"a τ of {rank.loc['Replay (metagradient)', 'mean']:.2f} with leave-one-out, and an LDS of "
                  f"{value(table, 'Replay (metagradient)')}.",
                  f"The LDS of BM25 is {cell(lds, 'BM25')}, that of text embeddings {cell(lds, 'Text embeddings')}, "
                  f"that of a random order {cell(lds, 'Random')}."):
@@ -137,11 +137,12 @@ def test_what_is_said_of_the_convolutional_network():
     assert best == "Data value embedding"
     assert cell(rank, solver)[:4] == cell(rank, "TracIn")[:4]
     for said in (
-            f"two seeds agree by {cell(rank, 'Exact answer of another seed')}, and those of one seed have an LDS of "
+            f"two seeds have a τ of {cell(rank, 'Exact answer of another seed')}, and those of one seed an LDS of "
             f"{cell(lds, 'Leave-one-out')}. The highest LDS is {cell(lds, best)}, of data value embedding.",
-            f"by {own.loc[solver, 'mean']:.2f} and TracIn with its by {own.loc['TracIn', 'mean']:.2f}, and both with "
-            f"leave-one-out by {cell(rank, 'TracIn')[:4]}.",
-            f"Replay has an LDS of {value(table, replay)}, on the two-layer network {value(board(), replay)}."):
+            f"a τ of {own.loc[solver, 'mean']:.2f} with its own question and TracIn of {own.loc['TracIn', 'mean']:.2f} "
+            f"with its own; both have {cell(rank, 'TracIn')[:4]} with leave-one-out.",
+            f"Replay has an LDS of {value(table, replay)} here and of {value(board(), replay)} on the two-layer "
+            "network."):
         assert said in words, said
 
 

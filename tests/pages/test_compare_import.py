@@ -197,7 +197,7 @@ def test_a_damaged_import_is_listed_with_the_remedy_and_can_be_deleted(home):
     view, digest = address(at), saved_tables.entries()[0].digest
     (home / "brought" / digest / "manifest.json").write_text("{")
     again = sound(open("compare", **view))
-    assert says(again, "It cannot be read") and says(again, "import the file that it came from again")
+    assert says(again, "It cannot be read") and says(again, "import its source file again")
     next(button for button in again.button if button.key == f"bring:delete:{digest}").click()
     assert not says(sound(again.run()), "It cannot be read") and not saved_tables.kept().unreadable
 

@@ -39,6 +39,15 @@ def test_every_step_has_picture_takeaway_question_and_a_way_on(step):
     assert len([link for link in links if link != "Teaching with it"]) == 1
 
 
+def test_one_button_is_primary_before_and_after_the_result():
+    def primary(at):
+        return [button.label for button in at.button if button.proto.type == "primary"]
+
+    at = sound(open("learn", step=2))
+    assert primary(at) == ["Show the result"]
+    assert primary(revealed(at)) == ["Next step"]
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_the_answer_comes_after_the_reader_has_chosen(step):
     at, lesson = opened(step), LESSONS[step - 1]
@@ -189,7 +198,7 @@ def test_what_step_9_takes_away():
     assert smooth < 15 and rough > 50
     frame = along_epsilon("rough")
     quarter = frame.iloc[(frame["epsilon"] - 0.25).abs().argmin()]
-    assert "already misses at ε = 0.25" in LESSONS[8].question.text
+    assert "already fails at ε = 0.25" in LESSONS[8].question.text
     assert abs(quarter.curve - quarter.tangent) > 0.2 * abs(quarter.tangent)
     changed = [(ACTIVATIONS[kind], *sorted(RECIPES[kind].model_dump().items())) for kind in KINDS]
     assert all(sum(one != other for one, other in zip(before, after, strict=True)) == 1

@@ -70,7 +70,7 @@ def test_name_note_and_tags_are_kept_and_nonsense_is_a_sentence():
     sound(button(at, "Edit").click().run())
     at.text_input[-1].set_value("x" * 60)
     sound(button(at, "Keep").click().run())
-    assert says(at, "at most 40 letters")
+    assert says(at, "at most 40 characters")
     at.text_area[-1].set_value("They part.")
     at.text_input[-1].set_value("talk, thesis")
     at.text_input[-2].set_value("Another")

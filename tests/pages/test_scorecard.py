@@ -110,7 +110,8 @@ def test_methods_that_the_model_does_not_have_are_dropped_from_a_link():
 def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):
     monkeypatch.setattr("app.scorecard.data.ScorecardRequest", MADE)
     at = sound(open("scorecard", data="world_corruption", train=60, queries=10, candidates=15, settle=False))
-    assert says(at, "Planted records") and says(at, "trainings of the model") and not says(at, "Mislabelled examples")
+    assert says(at, "Planted records") and not says(at, "Mislabelled examples")
+    assert says(at, "training runs of the model")
 
 
 

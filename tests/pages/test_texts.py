@@ -103,14 +103,14 @@ def test_specifications_of_other_models_give_way():
     assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in LANGUAGE["first"].scorings]
     at = open("compare", settle=False, s=["query_logit/add_occurrence/one_step;eta=0.3", LISTED[0]], **SMALL)
     assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in LANGUAGE["first"].scorings]
-    assert queued() == ["Training World-0.4M on World questions, some answered wrongly"]
+    assert queued() == ["Training World-0.4M on World questions, some with wrong answers"]
 
 
 def test_only_what_has_an_answer_is_offered(looked_at):
     at = sound(open("compare", s=LISTED, **SMALL))
     sound(at.button(key="compare:add").click().run())
     assert len(at.selectbox(key="add:B").options) == len(reading("tokens")) + len(pickers.WORDED)
-    assert {"random", "BM25", "gradient length"} <= set(at.selectbox(key="add:E").options)
+    assert {"random", "BM25", "gradient norm"} <= set(at.selectbox(key="add:E").options)
     assert "relabel" not in at.selectbox(key="add:P").options
     at.selectbox(key="add:P").set_value("remove").run()
     assert "re-optimise" not in at.selectbox(key="add:T").options
@@ -243,7 +243,7 @@ def test_curves_of_marked_words_are_asked_for_once_they_are_told(trained):
     sound(at.button(key="behavior:draw").click().run())
     assert at.query_params["behavior"] == "span:The answer is"
     assert [title for title in queued() if title not in before] == [
-        "Error curves of the span “The answer is” over η on World questions, some answered wrongly, World-0.4M, "
+        "Error curves of the span “The answer is” over η on World questions, some with wrong answers, World-0.4M, "
         "seed 0, 24 candidates"]
 
 

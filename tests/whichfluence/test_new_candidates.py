@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_said(model, tmp_path):
     held = (X, Y), (X[:2], Y[:2])
     for new, said in (((NEW_X[:, :5], NEW_Y), "give at least one such input"), ((NEW_X, NEW_Y + 3), "outside 0…2"),
                       (str(tmp_path), "both as paths"), (3, "give a pair of arrays"),
-                      (({"tokens": NEW_X}, NEW_Y), "has other inputs than the training data")):
+                      (({"tokens": NEW_X}, NEW_Y), "has inputs other than those of the training data")):
         with pytest.raises(wf.InvalidInput, match=said):
             wf.problem(model, *held, new_candidates=new)
     problem = wf.problem(model, *held)

@@ -181,7 +181,7 @@ def test_queries_of_a_file_are_all_asked_about_with_the_classes_of_the_training_
     spread = float(problem.x[:, 0].max() - problem.x[:, 0].min())
     assert (problem.queries[:, 0] - problem.queries[2, 0]).tolist() == pytest.approx(
         [6 / 5 * spread, -1 / 5 * spread, 0.0])  # one scale for both
-    with pytest.raises(InvalidInput, match="queries are a path, and the training data are none"):
+    with pytest.raises(InvalidInput, match="queries are a path, but the training data are not"):
         wf.problem("softmax", (X, Y), tmp_path / "queries.csv")
     (tmp_path / "other.csv").write_text("a,b,label\n1,2,w")
     with pytest.raises(InvalidInput, match="class `w`, which the training data do not have"):

@@ -51,7 +51,7 @@ def applied(source: ProblemSource) -> ProblemSource:
 
 def show(source: ProblemSource) -> None:
     """What is in use, and a place to bring others. source: the problem with what is in use."""
-    with st.expander("Own candidates outside the training data", icon=":material/playlist_add:",
+    with st.expander("Your own candidates outside the training data", icon=":material/playlist_add:",
                      expanded=source.outside), guarded("These candidates"):
         if datasets.holds_records(source.dataset):
             pick(TOKENS, "Scored tokens of a candidate", list(MARKS), "response", MARKS.get, help=(

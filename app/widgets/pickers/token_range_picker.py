@@ -36,8 +36,8 @@ def show(name: str, records: Sequence[Record], before: Worded | None, model: str
     marked = [(token.start, token.end) for token in tokens[first:last + 1]]
     st.html(record_text.STYLE + record_text.html(records[query], True, [(marked[0][0], marked[-1][1])]))
     chosen = TokenRange(query, first, last)
-    glossary.caption(f"The behavior is the mean log-likelihood of the {chosen.count:,} underlined of {len(tokens):,} "
-                     "tokens; the last token ends the turn. The scores of the other queries are zero."
+    glossary.caption(f"The behavior is the mean log-likelihood of the {chosen.count:,} underlined tokens, "
+                     f"of {len(tokens):,}; the last token ends the turn. The scores of the other queries are zero."
                      if chosen.count > 1 else
                      f"The behavior is the log-likelihood of the underlined token, one of {len(tokens):,}; the last "
                      "token ends the turn. The scores of the other queries are zero.")

@@ -50,7 +50,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     outputs: ClassVar = {"out": "Output predictions and accuracies, one row per model and query."}
 
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
-                    Field(description="The suspects, by their rows in the sampled training set.")]
+                    Field(description="Rows of the suspects in the sampled training set.")]
     queries: Asked = ()
     pictures: Own = ()
     records: Typed = ()
@@ -72,7 +72,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
         posed = asking.asking(problem, self.queries, self.pictures, self.records)
         rest = np.setdiff1d(np.arange(len(problem.queries)), self.queries)
         if not len(rest):
-            raise InvalidInput("All queries are chosen, so none is left to measure accuracy on; choose fewer.")
+            raise InvalidInput("All queries are chosen, so none remain to measure accuracy on; choose fewer.")
         left_out = self._left_out(problem, chunk)
         retrained = without(posed, left_out, options) if len(left_out) else posed
         measured = _measured(posed, retrained, problem, rest)

@@ -12,6 +12,7 @@ import pandas as pd
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, SeedValues, Sizes
 from engine.analysis.scorecard.method import CONTROLS, card_method
 from engine.basics.values import capital
+from engine.estimators.named import RENAMED
 from engine.metrics.intervals import known_mean, t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
 
@@ -54,11 +55,12 @@ def _numbers(measured: np.ndarray | SeedValues) -> dict[str, Any]:
 
 
 def with_older(table: pd.DataFrame) -> pd.DataFrame:
-    """A card with the columns that one of an earlier version lacks; where models were trained without some examples,
-    its protocol was `weights`."""
+    """A card with present titles and the columns that one of an earlier version lacks; where models were trained
+    without some examples, its protocol was `weights`."""
     trained = [name in BENCHMARKS and BENCHMARKS[name].retrains for name in table["benchmark"]]
     older = {"protocol": np.where(trained, "weights", ""), **OLDER}
-    return table.assign(**{name: value for name, value in older.items() if name not in table})
+    return table.replace({"title": RENAMED}).assign(
+        **{name: value for name, value in older.items() if name not in table})
 
 
 def verdicts(benchmark: Benchmark, table: pd.DataFrame, behavior: str) -> list[str]:

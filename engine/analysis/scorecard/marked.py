@@ -47,7 +47,8 @@ def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarra
     y, flags = symmetric_noise(problem.y.cpu().numpy(), problem.classes, case.sizes.flipped, seed)
     noisy = flags.noisy[problem.candidates.cpu().numpy()]
     if not 0 < noisy.sum() < len(noisy):
-        raise InvalidInput("No candidate, or every one, has a wrong label; use more candidates or another fraction.")
+        raise InvalidInput("No candidate or every candidate has a wrong label; use more candidates or another "
+                           "fraction.")
     marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.stage(0, 2))
     later, measured = options.stage(1, 2), {}
     for index, name in enumerate(case.methods):
@@ -98,7 +99,8 @@ def _detection(case: Case, rows: Tensor, queries: Tensor, label: int, mark: Call
     problem = case.problem
     flags = torch.isin(problem.candidates, rows).cpu().numpy()
     if not flags.any() or flags.all() or not len(queries):
-        raise InvalidInput("No candidate, or every one, or no query carries the mark; use more candidates and queries.")
+        raise InvalidInput("No candidate, every candidate, or no query carries the mark; use more candidates and "
+                           "queries.")
     x, y = problem.x.clone(), problem.y.clone()
     x[rows], y[rows] = mark(x[rows]), label
     marked = trained_on(problem, problem.examples._replace(
@@ -119,7 +121,7 @@ def _patched(problem: Problem, x: Tensor) -> Tensor:
 MISLABELLED = Benchmark(
     "mislabelled", "Mislabelled examples",
     "AUROC of self-influence for examples whose label was corrupted before training.",
-    "How much influence does a label have on its own example? A wrong label often has the most, but need not.",
+    "How much influence does a label have on its own example? A wrong label often has the most, but not always.",
     "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal,
     reads=LABELLED, trainings=_each, chance=0.5)
 SUBCLASSES = Benchmark(
@@ -131,15 +133,15 @@ SUBCLASSES = Benchmark(
     reads=LABELLED, trainings=_each)
 SHORTCUT = Benchmark(
     "shortcut", "Shortcut",
-    "Half of a class carries a patch; average precision of these examples for queries of other classes that carry it "
-    "too and are predicted as that class.",
-    "Which examples taught the shortcut? It is planted in many, so no single one need have influence.",
+    "Half of the examples of one class carry a patch; average precision of these examples for queries of other "
+    "classes that carry the patch and are predicted as that class.",
+    "Which examples taught the shortcut? It is planted in many examples, so no single one needs to be influential.",
     "Koh and Liang 2017, Bareeva et al. 2024", lambda case: _repeated(case, _shortcut), sought=MARK,
     reads=LABELLED, trainings=_each)
 MIXED = Benchmark(
     "mixed", "Mixed datasets",
-    "Some examples come from another source and have one label; average precision of these examples for queries from "
-    "there that are predicted as that label.",
-    "Which examples come from the query's source? There are many, so no single one need have influence.",
+    "Some examples are from another source and share one label; average precision of these examples for queries from "
+    "that source that are predicted as that label.",
+    "Which examples come from the query's source? There are many, so no single one needs to be influential.",
     "Hammoudeh and Lowd 2022", lambda case: _repeated(case, _mixed), sought=MARK,
     reads=LABELLED, trainings=_each)

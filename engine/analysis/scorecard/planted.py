@@ -34,21 +34,21 @@ def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
     """What was changed -> (which candidates were (k,), which of them take part (k,)): those and the unchanged ones."""
     problem = case.problem
     if problem.texts is None:
-        raise InvalidInput("Only datasets with known changes state which records were changed; use one of them.")
+        raise InvalidInput("This needs a dataset that states which records were changed; choose one.")
     flags = [record.flags for record in problem.texts.of(problem.x[problem.candidates])]
     clean = np.array([set(own) <= {CLEAN} for own in flags])
     kinds = sorted({flag for own in flags for flag in own} - {CLEAN})
     changes = {kind.replace("_", " "): (changed, changed | clean)
                for kind in kinds for changed in [np.array([kind in own for own in flags])]}
     if not changes or not clean.any():
-        raise InvalidInput("No candidate, or every one, was corrupted; use more candidates, or a dataset with "
+        raise InvalidInput("No candidate or every candidate was corrupted; use more candidates, or a dataset with "
                            "corrupted records such as `world_corruption`.")
     return changes
 
 
 PLANTED = Benchmark(
     "planted", "Planted records",
-    "AUROC of self-influence for records that were changed before the training, among the unchanged ones.",
-    "How much influence does a record have on itself? A corrupted record often has the most, but need not.",
+    "AUROC of self-influence, records changed before training against unchanged ones.",
+    "How much influence does a record have on itself? A corrupted record often has the most, but not always.",
     "Koh and Liang 2017, Pruthi et al. 2020", _planted, removal, reads=("tokens",),
     chance=0.5)

@@ -64,7 +64,7 @@ class ScorecardRequest(SizedRequest[Scorecard]):
         for benchmark in (BENCHMARKS[name] for name in self.benchmarks):
             if count := benchmark.trainings(self.sizes, len(self.methods)):
                 seconds = guess([removal(self.behavior)], problem, count)
-                yield (f"{benchmark.title}: up to {count:,} trainings, in addition to those of the methods; about "
+                yield (f"{benchmark.title}: up to {count:,} training runs, in addition to those of the methods; about "
                        f"{max(1.0, seconds):,.0f} s on two cores.")
 
     def sentences(self, answer: Scorecard) -> Iterator[str]:

@@ -154,7 +154,7 @@ def removed(case: Case, groups: Sequence[torch.Tensor], options: Options, later:
         own[rows] = False
     logits = trained_outputs(held, members, sizes.protocol, later, 0, options)
     if not logits.isfinite().all():
-        raise InvalidInput("A training without a group diverged; choose a smaller learning rate.")
+        raise InvalidInput("A training run without a group diverged; choose a smaller learning rate.")
     values = readout.value(logits, held.query_labels.expand(logits.shape[:2])).T.double()
     return (values[:, 1:] - values[:, :1]).cpu().numpy()
 
@@ -179,8 +179,8 @@ LDS = Benchmark(
 REMOVAL = Benchmark(
     "removal", "Top-k removal",
     "The drop of the behavior at a query after removing the top k of its own ranking and retraining.",
-    "Which group of examples, removed together, lowers this query's behavior most? The top k of a ranking need not be "
-    "that group.",
+    "Which group of examples, removed together, lowers this query's behavior most? The top k of a ranking is not "
+    "necessarily that group.",
     "Ilyas et al. 2022, Park et al. 2023", _removal, removal,
     trainings=lambda sizes, methods: methods * sizes.queries * len(sizes.removed), retrains=True)
 LEAVE_ONE_OUT = Benchmark(

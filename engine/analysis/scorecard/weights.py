@@ -50,7 +50,7 @@ def _randomisation(case: Case) -> dict[str, Measured]:
 
 STABILITY = Benchmark(
     "stability", "Same top under another seed",
-    "The fraction of the top k of a query that two trainings with different seeds share.",
+    "The fraction of the top k of a query that two training runs with different seeds share.",
     "Does another training seed give the same top k? This is about T; there is no ground truth.",
     "K et al. 2021, Nguyen et al. 2023", _stability, sought="a top k that repeats",
     trainings=lambda sizes, methods: sizes.seeds - 1)

@@ -187,7 +187,7 @@ class Draws:
     def norms(self) -> Tensor:
         """‖∇‖, (b,) on the CPU."""
         if self.squares is None:
-            raise ValueError("lengths were not asked for, or no gradient was received")
+            raise ValueError("norms were not requested, or no gradient was received")
         return self.squares.sqrt().cpu()
 
 

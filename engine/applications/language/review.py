@@ -27,7 +27,7 @@ def without(records: Sequence[Record], out: Container[int]) -> dict[int, Record]
     """Number -> record, of those that are not in `out`. Raises `InvalidInput` where nothing would be left."""
     left = {row: record for row, record in enumerate(records) if row not in out}
     if not left:
-        raise InvalidInput("All records are removed; retain some of them.")
+        raise InvalidInput("All records would be removed; keep some of them.")
     return left
 
 
@@ -96,7 +96,7 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no answer {label}; use 0 to {len(self.choices) - 1}.")
         with_answer(self.records[decision.row], self.choices[label])
         if label == self.given(decision.row):
-            raise InvalidInput("The right answer is the given one; choose another, or mark the answer as fine.")
+            raise InvalidInput("The right answer equals the given one; choose another, or mark the answer as fine.")
 
 
 def answer_of(record: Record) -> str:

@@ -57,7 +57,7 @@ class Answers:
         """
         with self._connected() as connection, immediate(connection):
             if joined and not self._admits(connection, visitor):
-                raise InvalidInput(f"This class has {MOST_VISITORS} devices; share a device with a neighbour.")
+                raise InvalidInput(f"This class has {MOST_VISITORS} devices already; share a device with a neighbour.")
             connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
                                (visitor, lesson, answer.guess, answer.opened, joined, time.time()))
             connection.execute("DELETE FROM answers WHERE at < ? OR rowid <= (SELECT max(rowid) FROM answers) - ?",
@@ -98,7 +98,7 @@ class Answers:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path, "the file of answers", "move it away, and the lessons begin without answers"):
+        with database_errors(self.path, "the file of answers", "move it away; the lessons then start without answers"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")

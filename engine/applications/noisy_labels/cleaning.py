@@ -68,7 +68,7 @@ def outcome(data: NoisyData, decisions: Mapping[int, Decision]) -> Outcome:
     for file in gone:
         labels.pop(file)
     if empty := [name for name in dataset.class_names if name not in set(labels.values())]:
-        raise InvalidInput(f"No example of the class `{empty[0]}` would be left; take back one of the decisions.")
+        raise InvalidInput(f"No example of the class `{empty[0]}` would remain; undo one of the decisions.")
     return Outcome(labels, gone, len(relabelled))
 
 
@@ -185,7 +185,7 @@ def _own(data: NoisyData) -> Dataset:
 
 def _pictures(data: NoisyData) -> Dataset:
     if not uploads.holds_pictures(_own(data).name):
-        raise InvalidInput("These data are not pictures in folders, so nothing can be moved; use the cleaned copy.")
+        raise InvalidInput("These data are not folders of pictures, so nothing can be moved; use the cleaned copy.")
     return data.dataset
 
 

@@ -64,7 +64,7 @@ class CrossValidationRequest(OfTraining):
     def measured(self, n_test: int) -> str:
         parted = "once" if self.seeds == 1 else f"{self.seeds} times"
         return (f"over examples, paired; all labels as corrected, split {parted} into {self.folds} folds, each held "
-                "out of both trainings.")
+                "out of both training runs.")
 
     def parameters(self) -> dict[str, Any]:
         """Those of a training, the folds, and the number of every repetition."""

@@ -80,7 +80,7 @@ class DecisionFile:
             return Decision(row, line.verdict, right, line.note, now)
         if self.verdicts:
             raise InvalidInput(f"{self.called} calls the label of `{line.example[:80]}` wrong but gives the same "
-                               f"label, `{given}`, as right; give another label, or call it fine.")
+                               f"label, `{given}`, as right; give another label, or mark it as fine.")
         return None
 
     def _row(self, line: Line, rows: Mapping[str, int], data: NoisyData) -> int:
@@ -127,9 +127,9 @@ def parse_decisions(content: bytes, called: str) -> DecisionFile:
         raise InvalidInput(f"{called} is not a CSV of decisions; {HOW}.") from None
     decided = tuple(line for line in lines if line.verdict)
     if not decided:
-        raise InvalidInput(f"{called} decides nothing: no row has a verdict; write `{WRONG}` into the column "
+        raise InvalidInput(f"{called} has no decisions: no row has a verdict; write `{WRONG}` into the column "
                            f"`{VERDICT}`, and the right label next to it if it is known." if table.verdicts else
-                           f"{called} changes nothing: it has no rows; give one row a change.")
+                           f"{called} changes nothing: it has no rows; add at least one change.")
     [(example, times)] = Counter(line.example for line in decided).most_common(1)
     if times > 1:
         raise InvalidInput(f"{called} names the same `{table.by}` twice, {example[:80]}; keep one of them.")
@@ -185,7 +185,7 @@ def _check(line: Line, called: str) -> None:
         raise InvalidInput(f"`{line.verdict[:40]}` is not a verdict; use {WRONG}, {FINE}, {UNSURE}.")
     if line.right and line.verdict != WRONG:
         raise InvalidInput(f"{called} gives `{line.example[:80]}` a right label and calls its label {line.verdict}; a "
-                           f"right label goes with `{WRONG}` alone.")
+                           f"right label requires `{WRONG}` alone.")
 
 
 def _rows(data: NoisyData, by: str) -> dict[str, int]:

@@ -49,8 +49,8 @@ class Direction:
                     "learning makes of them. Only out-of-sample probabilities are informative.")
         shown = f"τ = {self.tau:+z.2f}".replace("-", "−")
         if self.sign:
-            return (f"The scores agree with the consensus of the methods by {shown}, so {MEANING[self.sign]}. No "
-                    "known wrong label was used for this.")
+            return (f"The scores agree with the consensus of the methods by {shown}, so {MEANING[self.sign]}. Known "
+                    "wrong labels were not used for this.")
         return (f"The agreement with the consensus of the methods ({shown}) does not determine the sign of the "
                 "scores; give it, as in the program's documentation.")
 
@@ -126,9 +126,9 @@ def with_external(scored: Scored, data: NoisyData, several: Sequence[ExternalSet
     for one in several:
         held, pair = external_scores.load(one.scores), Pair(one.title)
         if held.data != data.fingerprint:
-            raise InvalidInput(f"The scores “{one.title}” belong to other labels than these; choose the data that they "
-                               "were imported for, or import scores of these.")
+            raise InvalidInput(f"The scores “{one.title}” belong to other labels; choose the data that they were "
+                               "imported for, or import scores for these.")
         if pair in suspicion:
-            raise InvalidInput(f"There is already a ranking named “{one.title}”; give the scores another name.")
+            raise InvalidInput(f"A ranking of this name exists already: “{one.title}”; give the scores another name.")
         suspicion[pair] = SIGNS[one.sign] * held.values[0]
     return replace(scored, suspicion=suspicion)

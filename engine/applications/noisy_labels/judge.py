@@ -11,8 +11,8 @@ from engine.applications.noisy_labels.source import NoisyData
 
 WORTH = 0.1
 """The part of the way from chance to perfect below which a warning stands."""
-REMEDY = ("Train for more epochs, use larger pictures or colour, add examples, or merge classes that look "
-          "alike; then search again.")
+REMEDY = ("Train for more epochs, use larger or colour pictures, add examples, or merge classes that look alike; then "
+          "search again.")
 
 
 @dataclass(frozen=True)

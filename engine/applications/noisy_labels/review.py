@@ -52,13 +52,13 @@ class Review(Decisions):
             raise InvalidInput(f"There is no training example {decision.row}; they are numbered 0 to {n - 1:,}.")
         if decision.label is not None:
             if decision.verdict != WRONG:
-                raise InvalidInput("A right label goes with the verdict `wrong` alone; leave it out.")
+                raise InvalidInput("A right label requires the verdict `wrong` alone; leave it out.")
             if not 0 <= decision.label < classes:
                 raise InvalidInput(f"There is no class {decision.label}; use 0 to {classes - 1}.")
             if decision.label == self.data.evidence.y[decision.row]:
-                raise InvalidInput("The right label is the given one; choose another, or call it fine.")
+                raise InvalidInput("The right label equals the given one; choose another, or mark it as fine.")
         if decision.text:
-            raise InvalidInput("A label is a class, not a text; give the right class.")
+            raise InvalidInput("A label must be a class, not a text; give the right class.")
 
 
 def consequences(decisions: Mapping[int, Decision]) -> tuple[list[int], dict[int, int]]:

@@ -139,9 +139,9 @@ class NoisySource(Value):
         seed = self.mask if self.split is None else self.split
         trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, seed)
         pool = np.random.default_rng([seed, 3]).permutation(len(dataset.y_train)) if own else rest
-        train = pool[:limits.size("n_train", self.n_train, len(pool), "training examples beside the trusted set")]
+        train = pool[:limits.size("n_train", self.n_train, len(pool), "training examples outside the trusted set")]
         test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
-        test = test[:limits.size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
+        test = test[:limits.size("n_test", self.n_test, len(test), "test examples outside the trusted set")]
         observed, planted = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
         flags = corruption.flags_of(planted if self.noise else None, dataset.flags, train)
         split = "test" if own else "train"
@@ -264,7 +264,7 @@ class NoisyData:
     def known_flags(self) -> Flags:
         """The flags. Raises `InvalidInput` where nobody knows them."""
         if self.flags is None:
-            raise InvalidInput(f"The wrong labels of {self.dataset.title} are not known; add label noise.")
+            raise InvalidInput(f"The wrong labels of {self.dataset.title} are unknown; add label noise.")
         return self.flags
 
     def with_source(self, source: NoisySource) -> NoisyData:

@@ -45,7 +45,7 @@ class Trial:
     @property
     def why(self) -> str:
         """Why it is the one, as the end of a sentence."""
-        few = "" if self.planted >= ENOUGH else "; with so few, methods can be compared only roughly"
+        few = "" if self.planted >= ENOUGH else "; with so few labels, the comparison of methods is rough"
         return (f"of {self.planted:,} labels flipped for the trial it detects most (AUPRC "
                 f"{self.table['AUPRC'].iloc[0]:.2f}; a random order has about {self.planted / self.eligible:.2f})"
                 f"{few}")

@@ -74,8 +74,8 @@ class FineTuneCheckpoint:
         except (InvalidInput, MissingData):
             with disk_errors(f"the checkpoint `{self.folder.name}`"):
                 discard(self.folder, home_folder() / "tmp")
-            raise StoreError(f"The checkpoint `{self.folder.name}` of a training was missing or damaged, and is "
-                             "removed; repeat the request, and it is trained again from the one before.") from None
+            raise StoreError(f"The checkpoint `{self.folder.name}` of a training was missing or damaged and was "
+                             "removed; repeat the request to resume from the previous checkpoint.") from None
 
     @property
     def weights(self) -> State:

@@ -30,7 +30,7 @@ def check_config(name: str, config: Any) -> None:
     both_ways = type(config) in MODEL_FOR_MASKED_LM_MAPPING and not (given.get("is_decoder") or given.get("causal"))
     if (type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (built and not writes) or both_ways
             or given.get("is_encoder_decoder")):
-        raise InvalidInput(f"`{name}` is a {kind}, which does not write text from left to right; {INSTEAD}.")
+        raise InvalidInput(f"`{name}` is a {kind}, which does not generate text from left to right; {INSTEAD}.")
     if quantised := given.get("quantization_config"):
         _check_quantised(name, quantised.get("quant_method"))
 

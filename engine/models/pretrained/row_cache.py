@@ -84,7 +84,7 @@ def _remove(path: Path, error: sqlite3.DatabaseError) -> None:
 
 
 def _sentences(path: Path) -> AbstractContextManager[None]:
-    return database_errors(path, "the file of stored features", "delete it, and they are computed again")
+    return database_errors(path, "the file of stored features", "delete it; they are then computed again")
 
 
 def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:

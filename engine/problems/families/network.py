@@ -57,8 +57,8 @@ class NetworkFamily(Family):
     def no_training(self, source: SourceFields) -> str:
         if not source.weights or source.recipe or stored_recordings.is_recording(source.weights):
             return ""
-        return ("It is not known how these weights were trained, so the model cannot be retrained; give the recipe "
-                "with the checkpoint, or train the model here.")
+        return ("It is unknown how these weights were trained, so the model cannot be retrained; give the recipe with "
+                "the checkpoint, or train the model here.")
 
     def stored_checkpoints(self, source: SourceFields) -> int | None:
         if source.weights:

@@ -108,7 +108,7 @@ def by_hand(errors):
     ({-0.1: 0.02, 0.1: 0.04, LEAVING_OUT: 0.05},
      "The derivative is within 10% of actual retraining for every tested change of a weight, 0.1 and 1; when an "
      "example is left out, it is off by 5%."),
-    ({0.01: 0.3, 0.1: 0.04}, "of actual retraining for changes of a weight by 0.1; it is off by 30% for 0.01."),
+    ({0.01: 0.3, 0.1: 0.04}, "of actual retraining for changes of a weight by 0.1; its error is 30% for 0.01."),
     ({0.01: 0.3, 0.1: 0.4}, "Not smooth: the derivative is not within 10% of actual retraining for any tested "
                             "change of a weight, 0.01 and 0.1."),
     ({0.01: np.nan}, "cannot be tested")])
@@ -164,7 +164,7 @@ def test_in_little_memory_and_where_descents_diverge():
 
 
 @pytest.mark.parametrize(("errors", "said"), [
-    ({0.01: np.inf, 0.1: 0.04}, "it is off by infinite, because a training diverges for 0.01")])
+    ({0.01: np.inf, 0.1: 0.04}, "its error is infinite, because a training diverges for 0.01")])
 def test_a_training_that_diverges_counts_as_an_error(errors, said):
     assert said in by_hand(errors).sentence
 

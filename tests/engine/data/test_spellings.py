@@ -40,7 +40,7 @@ def test_spellings_of_one_word_are_said_and_kept_apart(labels, words):
 def test_blanks_around_labels_are_said():
     dataset = read(["ham"] * 17 + ["ham "] * 3 + ["spam"] * 20)
     assert dataset.class_names == ("ham", "spam")
-    assert "Blanks around the labels of 3 rows were left out." in dataset.said
+    assert "Blanks around the labels of 3 rows were removed." in dataset.said
 
 
 def test_one_name_for_both_ends_the_sentence(home, capsys):
@@ -51,4 +51,4 @@ def test_one_name_for_both_ends_the_sentence(home, capsys):
     for more, said in (([], True), (["--classes", str(names)], False)):
         assert main(["preview-data", "--data", str(path), *more]) == 0
         heard = capsys.readouterr()
-        assert ("`Spam` (12) and `spam` (8) differ in spelling alone" in heard.out + heard.err) is said
+        assert ("`Spam` (12) and `spam` (8) differ only in spelling" in heard.out + heard.err) is said

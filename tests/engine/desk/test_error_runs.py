@@ -30,8 +30,8 @@ def titles(desk):
 def test_registered_behaviors_share_the_run_that_they_always_had(desk, panel, scorings, behavior):
     waiting = error_run(desk, SOURCE, panel, 4, behavior)
     assert waiting.job == job_digest(ScoresRequest.name, scores_payload(SOURCE, scorings, 4, precision="float64"))
-    assert titles(desk) == [f"Error curves over {'η' if panel == 'eta' else 'α'} on World questions, some answered "
-                            "wrongly, World-0.4M, seed 0, 4 candidates"]
+    assert titles(desk) == [f"Error curves over {'η' if panel == 'eta' else 'α'} on World questions, some with wrong "
+                            "answers, World-0.4M, seed 0, 4 candidates"]
 
 
 def test_words_of_ones_own_are_checked_and_have_a_run_of_their_own(desk):

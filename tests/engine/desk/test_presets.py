@@ -63,7 +63,7 @@ def test_table_a6_holds_both_sides_of_every_comparison():
 
 def test_a_baseline_is_called_by_its_name():
     scorings = [*PRESETS["vary-b"].scorings[:2], codes.decode("random"), codes.decode("gradient_norm")]
-    assert labels.short(scorings)[2:] == ["random", "gradient length"]
+    assert labels.short(scorings)[2:] == ["random", "gradient norm"]
 
 
 def test_the_named_methods_are_called_by_their_names():

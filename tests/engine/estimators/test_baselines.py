@@ -1,4 +1,4 @@
-"""Chance, gradient length and BM25: their formulas, and that they imply no specification and say so."""
+"""Chance, gradient norm and BM25: their formulas, and that they imply no specification and say so."""
 
 import math
 from itertools import combinations
@@ -168,7 +168,7 @@ def test_what_asks_for_a_specification_refuses_it():
     problem = naive.problem(n=20, candidates=[4, 2, 7])
     with pytest.raises(InvalidInput, match="`random` implies no specification"):
         explain(problem, baseline("random"), Scoring.of(*REMOVED))
-    with pytest.raises(InvalidInput, match="`gradient length` implies no specification"):
+    with pytest.raises(InvalidInput, match="`gradient norm` implies no specification"):
         self_influence(problem, baseline("gradient_norm"))
 
 

@@ -24,4 +24,4 @@ def test_what_a_result_declares_stays_as_it_was():
     assert exact_language.implied("LESS", "answer_logit").canonical() == {
         "behavior": "answer_logit", "intervention": {"kind": "add_occurrence"}, "estimator": "less",
         "process": {"kind": "trajectory", "eta": 0.1, "checkpoints": 4, "every": 20}}
-    assert list(exact_language.BASELINES) == ["Gradient length", "BM25", "Random"]
+    assert list(exact_language.BASELINES) == ["Gradient norm", "BM25", "Random"]

@@ -44,6 +44,11 @@ def test_what_is_published_is_read(result, tmp_path):
         assert manifest[key]
 
 
+def test_methods_have_their_present_names():
+    table, _ = publish.published("language-lds", "small")
+    assert "Gradient norm" in set(table.method) and "Gradient length" not in set(table.method)
+
+
 def test_nothing_published_is_none_and_an_altered_table_is_refused(result, tmp_path):
     assert publish.published("demo", "small", tmp_path / "out") is None
     folder = publish.publish(EXPERIMENT, result, "small", tmp_path / "out")

@@ -77,8 +77,8 @@ def test_a_saved_comparison_keeps_name_note_tags_and_matrix(home):
 
 
 @pytest.mark.parametrize(("note", "tags", "said"), [
-    ("", "x" * 5_000, "at most 40 letters"), ("n" * 2_001, "", "more than 2,000 letters"),
-    ("", ",".join(map(str, range(30))), "30 tags"), ("", "line\nbreak", "at most 40 letters")])
+    ("", "x" * 5_000, "at most 40 characters"), ("n" * 2_001, "", "more than 2,000 characters"),
+    ("", ",".join(map(str, range(30))), "30 tags"), ("", "line\nbreak", "at most 40 characters")])
 def test_a_note_or_tag_that_makes_no_sense_is_a_sentence_and_changes_nothing(note, tags, said):
     kept = comparisons.save("Steps", "As it was.", "s=a")
     with pytest.raises(InvalidInput, match=said):

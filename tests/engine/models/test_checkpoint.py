@@ -166,7 +166,7 @@ def test_keys_and_shapes_that_do_not_fit_are_named_and_nothing_is_changed(tmp_pa
     said = refused({key: value for key, value in state.items() if key != "2.bias"})
     assert "lacks 2.bias; choose the model" in said
     assert "has the unknown head.weight; choose" in refused({**state, "head.weight": torch.zeros(1)})
-    assert "has other shapes for 0.weight (5, 4) instead of (3, 4), 0.bias (5,) instead of (3,)" in \
+    assert "has different shapes for 0.weight (5, 4) instead of (3, 4), 0.bias (5,) instead of (3,)" in \
         refused(module(width=5).state_dict())
     said = refused({f"net{key[0]}.{key}": value for key, value in state.items()})
     assert "lacks 0.weight, 0.bias, 1.weight and 5 more and has the unknown net0.0.bias, " in said

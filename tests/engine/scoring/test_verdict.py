@@ -195,9 +195,9 @@ LOGIT_STEP = of("query_logit", AUXILIARY, STEP)
 
 
 @pytest.mark.parametrize(("departed", "plain", "said"), [
-    (of("query_loss", ADD, STEP, "cosine"), STEP_LOSS, "Cosine similarity answers for updates normalised to length"),
-    (of("query_loss", ADD, STEP, "cosine"), of("query_loss", ADD, STEP, "first_order"), "normalised to length one"),
-    (of("query_logit", AUXILIARY, STEP, "cosine"), LOGIT_STEP, "normalised to length one"),
+    (of("query_loss", ADD, STEP, "cosine"), STEP_LOSS, "Cosine similarity answers for updates normalised to unit"),
+    (of("query_loss", ADD, STEP, "cosine"), of("query_loss", ADD, STEP, "first_order"), "normalised to unit norm"),
+    (of("query_logit", AUXILIARY, STEP, "cosine"), LOGIT_STEP, "normalised to unit norm"),
     (of("query_loss", ADD, STEP, "representer"), STEP_LOSS, "the last layer alone"),
     (of("query_loss", ADD, STEP, "representer"), of("query_loss", ADD, STEP, "cosine"), "the last layer alone"),
     (of("query_logit", AUXILIARY, STEP, "ntk"), LOGIT_STEP, "all selected parameters"),
@@ -216,7 +216,7 @@ def test_the_last_layers_kernel_answers_the_plain_question():
 
 def test_what_an_estimator_implies_is_in_its_question_and_not_in_its_digest():
     cosine, first = of("query_loss", ADD, STEP, "cosine"), of("query_loss", ADD, STEP, "first_order")
-    assert "its update scaled to length one, by how much" in cosine.question and "length one" not in first.question
+    assert "its update scaled to unit norm, by how much" in cosine.question and "length one" not in first.question
     assert cosine.axis("T") == f"{first.axis('T')}, normalised" and "normalised" in cosine.latex
     assert cosine.differing_axes(first) == ("T",) and cosine.differing_axes(cosine) == ()
     assert cosine.specification == first.specification and cosine.canonical() == {**first.canonical(),

@@ -19,7 +19,7 @@ def test_a_method_asks_what_its_named_method_implies(name):
 
 
 def test_updates_of_length_one_are_part_of_the_question():
-    assert "in Adam's updates instead of plain steps, its update scaled to length one" in METHODS["less"].asks(
+    assert "in Adam's updates instead of plain steps, its update scaled to unit norm" in METHODS["less"].asks(
         "answer_logit")
     assert "scaled to length one" in METHODS["repsim"].asks()
 

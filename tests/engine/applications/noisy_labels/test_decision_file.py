@@ -18,9 +18,9 @@ FAULTY = {
     f"row,label\n{10**30},\n": "is not a CSV", "row,label\n" + "9" * 5_000 + ",\n": "is not a CSV",
     "row,label\n-1,\n": "is not a CSV", 'row,label\n"' + "1" * 140_000 + '",\n': "is not a CSV",
     'row,label\n1,"2\n': "is not a CSV", b"row,label\n\xff,\n": "is not a CSV", b"\xff\xfe\x00": "is not a CSV",
-    "row,label,verdict\n1,2,wrong\n": "is not a CSV", "row,label,verdict,right_label\n1,2,,\n": "decides nothing",
+    "row,label,verdict\n1,2,wrong\n": "is not a CSV", "row,label,verdict,right_label\n1,2,,\n": "has no decisions",
     "row,label,verdict,right_label\n1,2,bad,\n": "`bad` is not a verdict; use wrong, fine, unsure",
-    "row,label,verdict,right_label\n1,2,fine,3\n": "a right label goes with `wrong` alone"}
+    "row,label,verdict,right_label\n1,2,fine,3\n": "a right label requires `wrong` alone"}
 
 
 @pytest.mark.parametrize("content", FAULTY, ids=lambda content: repr(content[:24]))

@@ -38,7 +38,7 @@ def test_scores_are_turned_by_the_consensus_and_ranked_beside_it(tmp_path, monke
     np.testing.assert_array_equal(joined.suspicion[Pair("self; influence")], THEIRS)
     table = detections(joined.suspicion, NOISY).set_index("method")
     assert table.loc["self; influence", "AUPRC"] == pytest.approx(average_precision_score(NOISY, THEIRS))
-    with pytest.raises(InvalidInput, match="is already a ranking named"):
+    with pytest.raises(InvalidInput, match="A ranking of this name exists already"):
         external.with_external(joined, DATA, [settings])
     with pytest.raises(InvalidInput, match="other labels"):
         external.with_external(SCORED, SimpleNamespace(fingerprint="g"), [settings])

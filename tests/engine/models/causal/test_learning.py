@@ -130,7 +130,7 @@ def test_a_damaged_checkpoint_is_said_and_trained_again(tmp_path, harm):
     [*_, point] = whole = finetune(found, found.recipe, tmp_path)
     path = point.folder / "state.safetensors"
     path.write_bytes(path.read_bytes()[:-4] + b"\1\2\3\4" if harm == "altered" else harm)
-    with pytest.raises(StoreError, match="`step-000006` of a training was missing or damaged, and is removed"):
+    with pytest.raises(StoreError, match="`step-000006` of a training was missing or damaged and was removed"):
         finished(tmp_path, found.recipe, len(X))[-1].weights  # noqa: B018
     again, done = finetune(found, found.recipe, tmp_path), []
     assert same(again, whole)
