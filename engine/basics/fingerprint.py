@@ -130,7 +130,7 @@ def _imported(code: types.CodeType, package: str | None) -> dict[str, Any]:
     level: Any = 0
     wanted: Any = None
     for step in dis.get_instructions(code):
-        if step.opname == "LOAD_CONST":
+        if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
             level, wanted = wanted, step.argval
         elif step.opname == "IMPORT_NAME":
             owner = value = _module(step.argval, level, wanted, package)
