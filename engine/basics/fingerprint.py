@@ -127,12 +127,13 @@ def _imported(code: types.CodeType, package: str | None) -> dict[str, Any]:
     """Local name -> what the code of a function imports under it, of the user's own modules."""
     names: dict[str, Any] = {}
     value: Any = None
-    given: list[Any] = [0, None]
+    level: Any = 0
+    wanted: Any = None
     for step in dis.get_instructions(code):
         if step.opname == "LOAD_CONST":
-            given = [given[1], step.argval]
+            level, wanted = wanted, step.argval
         elif step.opname == "IMPORT_NAME":
-            owner = value = _module(step.argval, *given, package)
+            owner = value = _module(step.argval, level, wanted, package)
         elif step.opname == "IMPORT_FROM":
             value = vars(owner).get(step.argval) if _own_module(owner) else None
         elif step.opname in ("STORE_FAST", "STORE_DEREF") and value is not None:
