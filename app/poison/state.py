@@ -28,6 +28,7 @@ def source() -> ProblemSource:
     """The sidebar; returns the problem of the chosen data. Raises the engine's error where they cannot be had."""
     with st.sidebar:
         name = pickers.dataset_picker(CHOSEN)
+        pickers.decided(name)
         upload.show()
         for planted, label in PLANTED.items():
             if name != planted:

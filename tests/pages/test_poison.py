@@ -77,6 +77,7 @@ def test_a_typed_record_leads_to_the_records_behind_it(records, home):
     done(home)
     at = sound(open("poison", **asked))
     assert {"The prediction", "p(drill)", "Held-out accuracy"} <= {shown(metric.label) for metric in at.metric}
+    assert any(one.label == "Import settings" for one in at.expander)
     at = open("poison", **{**asked, "answer": "carp"})
     assert says(at, "is not in the response")
 

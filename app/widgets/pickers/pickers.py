@@ -58,7 +58,7 @@ def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
         name = dataset_picker((*SIZES, *selection.NAMES, new_picker.NAME))
-        _decided(name)
+        decided(name)
         model_picker(name)
         if (pool := fitting.pool(name, chosen_model(name))) > 1:
             glossary.caption(f"Pixels are averaged over {pool} × {pool} squares, so that results take seconds.")
@@ -83,7 +83,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     return name
 
 
-def _decided(name: str) -> None:
+def decided(name: str) -> None:
     """What the reader of a user's own data decided by itself, and what can be chosen."""
     if datasets.is_upload(name):
         for said in datasets.load(name).said:
