@@ -18,10 +18,9 @@ from app.widgets.examples import looks, record_text
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
-from app.widgets.results.agreements import signed
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.basics.values import short
+from engine.basics.values import short, signed
 from engine.desk import error_curves, published
 from engine.desk.analyses import ALPHAS, ETAS, PerQuery, curve_questions
 from engine.desk.error_curves import CurvePoint, ErrorCurves, live

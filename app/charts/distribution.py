@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
+from engine.basics.values import signed
 from engine.metrics.agreement import METRICS, MeanAgreement
 
 HEIGHT = 170
@@ -25,7 +26,7 @@ def distribution(bins: pd.DataFrame, agreement: MeanAgreement, metric: str, chos
         tooltip=[alt.Tooltip("from:Q", title="From"), alt.Tooltip("to:Q", title="To"),
                  alt.Tooltip("queries:Q", title="Queries")]).add_params(
         alt.selection_interval(name=BRUSHED, encodings=["x"])), ink.QUIET)
-    mean = pd.DataFrame({"from": [agreement.mean], "text": [f"mean {agreement.mean:z.3f}".replace("-", "−")]})
+    mean = pd.DataFrame({"from": [agreement.mean], "text": [f"mean {signed(agreement.mean, 3)}"]})
     width = 0.0 if agreement.ci95 != agreement.ci95 else agreement.ci95
     span = pd.DataFrame({"from": [max(low, agreement.mean - width)], "to": [min(high, agreement.mean + width)]})
     interval = alt.Chart(span).mark_rect(opacity=0.35, tooltip=None).encode(x="from:Q", x2="to:Q")

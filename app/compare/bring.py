@@ -20,6 +20,7 @@ from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.basics.errors import WhichfluenceError
+from engine.basics.values import signed
 from engine.desk import Problem, ProblemSource, commands, external
 from engine.desk.external import ExternalScores, SavedTable, Table, claim_json
 from engine.scoring import codes
@@ -166,7 +167,7 @@ def decided(scoring: Scoring, held: ExternalScores) -> str:
     by, reference = known["sign_decided"], held.facts.get("sign_decided", {})
     said = f"Sign read as {known['sign']} ({external.MEANING[known['sign']]}); decided by {by['by']}"
     if by["agreement_with_reference"] is not None:
-        said += f", τ = {by['agreement_with_reference']:+z.3f}".replace("-", "−")
+        said += f", τ = {signed(by['agreement_with_reference'], 3, '+')}"
         if round(reference.get("agreement_with_reference") or 2.0, 3) == by["agreement_with_reference"]:
             said += f" with {reference['reference']}, {reference['reference_quality']}"
     return f"{said}."

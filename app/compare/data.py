@@ -14,9 +14,10 @@ import streamlit as st
 
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import new_picker, pickers, specification_list
-from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.results.agreements import plus_minus
 from app.widgets.results.two_rankings import RankingPair, ranks
 from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.values import signed
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared
 from engine.desk.analyses import Comparison

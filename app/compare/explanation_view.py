@@ -12,7 +12,7 @@ from app.charts import way
 from app.charts.draw import draw
 from app.widgets.frame.theme import AXIS_COLORS
 from app.widgets.words import chips, glossary
-from engine.basics.values import capital
+from engine.basics.values import capital, signed
 from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Contribution, Explanation
 from engine.metrics.agreement import METRICS
 
@@ -91,8 +91,8 @@ def steps(explanation: Explanation) -> pd.DataFrame:
 
 def _spoken(explanation: Explanation) -> str:
     """The waterfall in words."""
-    changes = "; ".join(f"{row.title} {row.change:+.3f}" for row in steps(explanation).itertuples())
-    return f"Waterfall of the disagreement in Kendall distance: {changes}. {explanation.sentence}".replace("-", "−")
+    changes = "; ".join(f"{row.title} {signed(row.change, 3, '+')}" for row in steps(explanation).itertuples())
+    return f"Waterfall of the disagreement in Kendall distance: {changes}. {explanation.sentence}"
 
 
 def fractions(explanation: Explanation) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -19,8 +19,8 @@ from app.charts import palette
 from app.compare import editor, rows
 from app.compare.rows import MeasuredRow
 from app.widgets.pickers import specification_list
-from app.widgets.results.agreements import signed
 from app.widgets.words import chips, look
+from engine.basics.values import signed
 from engine.metrics.agreement import METRICS
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring

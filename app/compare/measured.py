@@ -11,9 +11,10 @@ from app.compare import spot_check
 from app.compare.rows import FEW, MeasuredRow
 from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.results.agreements import plus_minus
 from app.widgets.words import glossary
 from app.widgets.words.times import spell
+from engine.basics.values import signed
 from engine.desk import Waiting
 from engine.desk.analyses import NotMeasured, SpotCheck
 from engine.desk.compared import Compared

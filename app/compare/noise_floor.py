@@ -10,8 +10,9 @@ import streamlit as st
 
 from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.results.agreements import plus_minus
 from app.widgets.words import chips, glossary
+from engine.basics.values import signed
 from engine.desk import noise_floor
 from engine.desk.analyses import at_ceiling, two_runs
 from engine.desk.compared import Compared

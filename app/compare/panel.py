@@ -19,6 +19,7 @@ from app.widgets.pickers import pickers
 from app.widgets.results import agreements, downloads, figures, two_rankings
 from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
+from engine.basics.values import signed
 from engine.desk import commands
 from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
@@ -209,7 +210,7 @@ def query_picker(compared: Compared, metric: str, pair: tuple[int, int]) -> int 
         if text == ALL:
             return f"all {len(agreement)} queries"
         value = agreement[int(text)]
-        value = agreements.signed(value, 2) if value == value else "undefined"
+        value = signed(value, 2) if value == value else "undefined"
         return f"query {text} · {query_words(dataset, sample, int(text))} · {METRICS[metric].title} {value}"
 
     text = pick("ranks", "Rankings of", options, ALL, title, width=430, help=(

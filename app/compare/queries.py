@@ -13,8 +13,8 @@ from app.compare import data as comparisons
 from app.widgets.choices import choice, inputs
 from app.widgets.examples import pictures, record_text
 from app.widgets.jobs.desk import desk
-from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
+from engine.basics.values import signed
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS
 

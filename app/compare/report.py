@@ -23,11 +23,12 @@ from app.compare.bring import decided, recompute
 from app.widgets.examples import pictures, record_text
 from app.widgets.jobs.desk import desk
 from app.widgets.results import two_rankings
-from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.results.agreements import plus_minus
 from app.widgets.words import chips, look
 from app.widgets.words.labels import numbered
 from app.widgets.words.labels import short as short_labels
 from engine.basics.provenance import versions
+from engine.basics.values import signed
 from engine.desk import commands, external
 from engine.desk.analyses import Explanation, compare
 from engine.desk.compared import Compared

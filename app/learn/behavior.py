@@ -3,8 +3,8 @@
 from app.learn import own, specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, extras, formula, problem, scores
 from app.widgets.pickers.specification_list import address_of
-from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
+from engine.basics.values import signed
 from engine.desk import SampledProblem
 from engine.desk.analyses import comparing
 from engine.question import direction

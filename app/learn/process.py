@@ -9,8 +9,8 @@ from app.charts.draw import draw
 from app.learn import own, specimens, state
 from app.learn.lesson import REOPTIMISED, Lesson, PageLink, Quiz, aside, extras, formula, problem, scores
 from app.widgets.pickers.specification_list import address_of
-from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
+from engine.basics.values import signed
 from engine.desk.analyses import comparing
 from engine.scoring.scoring import Scoring
 

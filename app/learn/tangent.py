@@ -8,9 +8,8 @@ from app.charts.draw import draw
 from app.learn import own, specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, extras, formula, problem, scores
 from app.widgets.examples import cards
-from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.basics.values import short
+from engine.basics.values import short, signed
 from engine.desk import SampledProblem
 from engine.desk.analyses import along_eta, comparing, gaps, most_curved
 from engine.question import direction

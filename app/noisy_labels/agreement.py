@@ -12,8 +12,8 @@ from app.charts import heatmap
 from app.charts.draw import draw
 from app.noisy_labels import opened_pair, state
 from app.widgets.results import downloads
-from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
+from engine.basics.values import signed
 from engine.desk import noisy_labels as searches
 from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, why
 
@@ -56,6 +56,6 @@ def cells(suspicion: Mapping[Pair, np.ndarray], tau: np.ndarray, opened: tuple[i
     names = [pair.title for pair in pairs]
     return pd.DataFrame([
         {"row": i, "column": j, "first": f"{i + 1}. {names[i]}", "second": f"{j + 1}. {names[j]}", "mean": tau[i, j],
-         "value": signed(tau[i, j], 2), "agreement": f"{tau[i, j]:+z.3f}".replace("-", "−"),
+         "value": signed(tau[i, j], 2), "agreement": signed(tau[i, j], 3, "+"),
          "verdict": why(pairs[i], pairs[j]).headline, "chosen": (i, j) in (opened, opened[::-1])}
         for i in range(len(names)) for j in range(len(names))])

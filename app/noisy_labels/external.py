@@ -10,6 +10,7 @@ from app.widgets.frame.guard import guarded
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.basics.errors import WhichfluenceError
+from engine.basics.values import signed
 from engine.desk import noisy_labels as searches
 from engine.desk.external import MOST_BYTES, READERS
 from engine.desk.noisy_labels import ExternalSettings, NoisyData, Scored, external
@@ -74,7 +75,7 @@ def _settings(file: UploadedFile, name: str, sample: NoisyData, scored: Scored) 
 
 def _listed(settings: ExternalSettings) -> None:
     by = "the consensus of the methods" if settings.decided == "data" else "you"
-    tau = "" if settings.tau is None else f", τ = {settings.tau:+z.2f} with the consensus".replace("-", "−")
+    tau = "" if settings.tau is None else f", τ = {signed(settings.tau, 2, '+')} with the consensus"
     with st.container(horizontal=True, vertical_alignment="center"):
         glossary.markdown(f"**{plain(settings.title)}**: {external.MEANING[settings.sign]} (decided by {by}{tau})")
         st.button("Leave out", icon=":material/close:", key=f"labels:leave:{settings.scores[:12]}", on_click=_leave_out,

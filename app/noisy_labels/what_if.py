@@ -14,6 +14,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
+from engine.basics.values import signed
 from engine.desk import noisy_labels as searches
 from engine.desk.analyses import WRONG, Decision
 from engine.desk.noisy_labels import (
@@ -117,7 +118,7 @@ def _result(table: pd.DataFrame, measured: str) -> None:
     for column, what in zip(columns, ("before", "after"), strict=False):
         column.metric(f"Accuracy {what}", f"{rows.loc[what, 'mean']:.1%}", help=_interval(rows.loc[what]))
     change = rows.loc["change"]
-    columns[2].metric("Change", f"{100 * change['mean']:+z.2f} points".replace("-", "−"), help=_interval(change))
+    columns[2].metric("Change", f"{signed(100 * change['mean'], 2, '+')} points", help=_interval(change))
     half = change["ci95"]
     if half == half:
         said = ("The interval includes zero." if abs(change["mean"]) <= half

@@ -21,6 +21,7 @@ from app.widgets.pickers import specification_list
 from app.widgets.results import collinearity, downloads, manifest_view
 from app.widgets.words import chips, glossary
 from app.widgets.words.measures import definition
+from engine.basics.values import signed
 from engine.desk import ProblemSource, datasets, published
 from engine.desk.published import (
     AS_PAPER,
@@ -241,7 +242,7 @@ def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
     else:
         sentences.append(f"No tolerance was set for {measure.lower()} beforehand.")
     if largest is not None:
-        difference = f"{largest['difference']:+z.3f}".replace("-", "−")
+        difference = signed(largest["difference"], 3, "+")
         sentences.append(f"The largest difference is **{difference}** ({largest['label'].replace('|', ', ')}).")
     if counts.missing:
         sentences.append(f"{counts.missing} cells of the paper are not part of our run.")

@@ -8,8 +8,8 @@ from html import escape
 import pandas as pd
 
 from app.widgets.frame.theme import AXIS_COLORS
-from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
+from engine.basics.values import signed
 
 SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 
@@ -47,7 +47,7 @@ def _value(mean: float, half: float) -> str:
 
 
 def _signed(number: float) -> str:
-    return "–" if number != number else f"{number:+z.3f}".replace("-", "−")
+    return "–" if number != number else signed(number, 3, "+")
 
 
 def _within(row: dict) -> str:

@@ -16,6 +16,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
+from engine.basics.values import signed
 from engine.desk import commands
 from engine.desk.analyses import LINEARITY, SCORE, Ladder, LadderRequest, Request, card, card_method, card_methods
 from engine.scoring import codes
@@ -70,7 +71,7 @@ def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:
 
 def _ladder(ladder: Ladder, request: Request, chosen: ScorecardChoice) -> None:
     measured = ladder.rungs.dropna(subset=["bar"])
-    spoken = "; ".join(f"{called(row.rung)} {row.bar:+z.2f}" for row in measured.itertuples()).replace("-", "−")
+    spoken = "; ".join(f"{called(row.rung)} {signed(row.bar, 2, '+')}" for row in measured.itertuples())
     draw(way.waterfall, steps(measured), "linear datamodeling score", key="card:ladder-chart",
          alt=f"Waterfall from 0 to 1: {spoken}.")
     for row in ladder.rungs[ladder.rungs["note"] != ""].itertuples():

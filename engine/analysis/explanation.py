@@ -27,7 +27,7 @@ from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, PARTS, Causes, Chain,
 from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.values import capital
+from engine.basics.values import capital, signed
 from engine.metrics.agreement import METRICS, MeanAgreement, constant, pairwise, summarize
 from engine.metrics.intervals import known_mean, t_interval
 from engine.metrics.kendall import distance
@@ -191,7 +191,7 @@ def _judged(chain: Chain, explanation: Explanation, seeds: Sequence[Seed]) -> li
     chance, said = METRICS["top_overlap"].chance(count, 0.05), []
     for link, scoring in ((link, scoring) for link in explanation.links for error, scoring in (
             (ERROR_A, chain.a), (ERROR_B, chain.b)) if link.causes == (error,) and not scoring.departures):
-        tau, top = (f"{link.agreement[name]:z.3f}".replace("-", "−") for name in ("kendall_tau", "top_overlap"))
+        tau, top = (signed(link.agreement[name], 3) for name in ("kendall_tau", "top_overlap"))
         said.append(f"{capital(scoring.route.title)} against the exact answer to its question: Kendall's τ {tau}, "
                     f"top-5% overlap {top} (chance {chance:.2g}).")
     return said

@@ -110,6 +110,15 @@ def figures(number: float, digits: int = 3, sign: str = "") -> str:
     return (f"{mantissa}e{int(exponent)}" if exponent else mantissa).replace("-", "−")
 
 
+def signed(number: float, digits: int = 3, sign: str = "") -> str:
+    """A number with so many decimals and a true minus sign, and none before zero.
+
+    >>> signed(-0.1234), signed(-1e-4, 2), signed(0.5, 1, "+")
+    ('−0.123', '0.00', '+0.5')
+    """
+    return f"{number:{sign}z.{digits}f}".replace("-", "−")
+
+
 def capital(text: str) -> str:
     """A text with its first letter large, and the others as they are."""
     return f"{text[:1].upper()}{text[1:]}"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.basics.errors import WhichfluenceError
+from engine.basics.values import signed
 from engine.estimators import ESTIMATORS
 from engine.estimators.external import SIGNS, unusable_queries
 from engine.external.importing import MEANING
@@ -237,7 +238,7 @@ def _axes_reason(problem: Problem, table: Table, interpretations: list[Interpret
 def _sign_reason(best: Interpretation, clear: bool, against: Reference | None) -> str:
     if against is None:
         return ("There is no reference to determine the sign; set it, as in the program's documentation.")
-    tau = f"τ = {best.agreement:+z.2f}".replace("-", "−")
+    tau = f"τ = {signed(best.agreement, 2, '+')}"
     of_it = f"The reference is {against.title}: {against.quality}."
     if clear and best.sign == "unsigned":
         return (f"All scores have one sign, and their absolute values rank like those of the reference ({tau}): they "

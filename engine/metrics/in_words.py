@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import capital
+from engine.basics.values import capital, signed
 from engine.metrics.agreement import MeanAgreement, top_size
 
 NAMES = {0.0: "hardly any common order", 0.1: "slightly {} order", 0.3: "partly {} order", 0.6: "mostly {} order",
@@ -117,7 +117,7 @@ def _word(tau_range: tuple[float, float]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:z.3f}".replace("-", "−")
+    return signed(value, 3)
 
 
 def _half(width: float) -> str:

@@ -7,8 +7,8 @@ import pytest
 
 from app.compare import noise_floor as panel
 from app.widgets.jobs.desk import desk
-from app.widgets.results.agreements import signed
 from engine.analysis.comparison import compare
+from engine.basics.values import signed
 from engine.desk import noise_floor
 from engine.jobs import run_job
 from engine.problems import ProblemSource

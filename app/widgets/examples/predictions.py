@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.basics.values import signed
 from engine.desk import Problem, SampledProblem
 from engine.question.token_behaviors import COLUMNS
 
@@ -28,7 +29,7 @@ class Prediction:
 
     @property
     def number(self) -> str:
-        return f"{self.value:z.3f}" if self.measure == PROBABILITY else f"{self.value:+z.2f}".replace("-", "−")
+        return f"{self.value:z.3f}" if self.measure == PROBABILITY else signed(self.value, 2, "+")
 
     @property
     def measured(self) -> str:

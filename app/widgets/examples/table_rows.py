@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from engine.basics.values import signed
 from engine.desk.datasets import Cell, Dataset, Usual, rows_of
 
 SHOWN, LONGEST, WIDTH = 5, 24, 144
@@ -50,5 +51,5 @@ def cells_html(cells: list[Cell], description: str, shown: int = SHOWN) -> str:
 def out(cell: Cell) -> str:
     """`+4.1`, `rare`, or nothing where neither is defined."""
     if np.isfinite(cell.z):
-        return f"{cell.z:+z.1f}".replace("-", "−")
+        return signed(cell.z, 1, "+")
     return "rare" if cell.unusual else ""

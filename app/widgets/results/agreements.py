@@ -6,6 +6,7 @@ import math
 
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.basics.values import signed
 from engine.metrics.agreement import MeanAgreement, Metric
 
 
@@ -14,11 +15,6 @@ def plus_minus(mean: float, half_width: float) -> str:
     if math.isnan(mean):
         return "undefined"
     return signed(mean) if math.isnan(half_width) else f"{signed(mean)} ± {half_width:.3f}"
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A number with a true minus sign, and no minus before zero."""
-    return f"{value:z.{digits}f}".replace("-", "−")
 
 
 def by_chance(value: float) -> str:

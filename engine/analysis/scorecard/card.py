@@ -11,7 +11,7 @@ import pandas as pd
 
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, SeedValues, Sizes
 from engine.analysis.scorecard.method import CONTROLS, card_method
-from engine.basics.values import capital
+from engine.basics.values import capital, signed
 from engine.estimators.named import RENAMED
 from engine.metrics.intervals import known_mean, t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
@@ -101,7 +101,7 @@ def mean_of(rows_of_methods: pd.DataFrame, name: str) -> str:
 
 def with_half(mean: float, half: float) -> str:
     """`0.31 ± 0.04`, or `0.31 (no interval)`."""
-    number = f"{mean:z.2f}".replace("-", "−")
+    number = signed(mean, 2)
     return f"{number} (no interval)" if math.isnan(half) else f"{number} ± {half:.2f}"
 
 

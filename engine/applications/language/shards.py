@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,18 @@ class Shards:
     def rows(self, number: int) -> list[int]:
         """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are
         fewer."""
-        run = self.run
+        return self._all[number]
+
+    @cached_property
+    def _all(self) -> list[list[int]]:
+        run, shards = self.run, [list[int]() for _ in range(self.of)]
         batches = list(passes.batches(run.encoded, run.setting.recipe.batch, torch.device(run.device),
                                       numbers=run.numbers))
         tokens = np.array([sum(len(run.encoded[row].ids) for row in batch) for batch in batches])
         middle = tokens.cumsum() - tokens / 2
-        return [row for batch, position in zip(batches, middle / tokens.sum() * self.of, strict=True)
-                if int(position) == number for row in batch]
+        for batch, position in zip(batches, middle / tokens.sum() * self.of, strict=True):
+            shards[int(position)] += batch
+        return shards
 
     def fill(self, point: FineTuneCheckpoint, number: int, check: Check = lambda: None,
              progress: Progress = lambda fraction: None) -> None:
@@ -80,7 +86,7 @@ class Shards:
         completed it may have stopped before. What no shard holds is computed."""
         cache = self.run.opened_records(point)
         divided = self.of > 1 and cache.on_disk
-        shards = [own for number in range(self.of) if (own := self.rows(number))] if divided else []
+        shards = [own for own in self._all if own] if divided else []
         opened = [self.run.opened_records(point, own) for own in shards]
         for own, shard in zip(shards, opened, strict=True):
             check()

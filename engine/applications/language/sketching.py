@@ -16,6 +16,7 @@ import pandas as pd
 from engine.applications.language.methods import pairs
 from engine.applications.language.projection import Projection
 from engine.applications.language.rankings import behavior_title
+from engine.basics.values import signed
 from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.metrics.agreement import pairwise
 
@@ -97,4 +98,4 @@ def _named(row: pd.Series) -> str:
 
 def _floored(tau: float) -> str:
     """To two digits, rounded down: never better than it is."""
-    return f"{np.floor(100 * tau) / 100:.2f}".replace("-", "−")
+    return signed(np.floor(100 * tau) / 100, 2)

@@ -20,6 +20,7 @@ from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.errors import InvalidInput
 from engine.basics.settings import parsed
+from engine.basics.values import signed
 from engine.estimators.external import SIGNS, ExternalSettings
 from engine.external.reading import LEAST
 from engine.external.table import Table
@@ -47,7 +48,7 @@ class Direction:
         if self.by:
             return (f"They are predicted probabilities, one column per class: {MEANING[self.sign]}, as confident "
                     "learning makes of them. Only out-of-sample probabilities are informative.")
-        shown = f"τ = {self.tau:+z.2f}".replace("-", "−")
+        shown = f"τ = {signed(self.tau, 2, '+')}"
         if self.sign:
             return (f"The scores agree with the consensus of the methods by {shown}, so {MEANING[self.sign]}. Known "
                     "wrong labels were not used for this.")

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.basics.values import signed
 from engine.experiments.conventions import of_folder
 from engine.experiments.paper_numbers import in_our_names
 from engine.experiments.statements.rows import TableRows
@@ -169,7 +170,7 @@ class Finding:
         spread = "" if math.isnan(half) else f" ± {half:.{digits}f}"
         if self.least.beyond:
             return f"{mean:.{digits}f}{spread} (more than {self.least.beyond:g} needed)"
-        return f"{mean:+z.{digits}f}{spread}".replace("-", "−")
+        return signed(mean, digits, "+") + spread
 
     @property
     def adjusted(self) -> str:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from engine.basics.values import signed
 from engine.experiments import EXPERIMENTS
 from engine.experiments.conventions import AS_PAPER, TITLES
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, adjusted_level
@@ -60,7 +61,7 @@ def _span(bounds: tuple[float, float]) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+z.3f}".replace("-", "−")
+    return signed(number, 3, "+")
 
 
 def summary(findings: Sequence[Finding], whose: str = AS_PAPER) -> str:
