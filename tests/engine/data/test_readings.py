@@ -90,7 +90,7 @@ def test_classes_are_renamed_merged_and_left_out():
 
 
 @pytest.mark.parametrize(("classes", "said"), [
-    ({"cow": "cat"}, "no class `cow`"), ({"cat": "", "dog": ""}, "1 class would be left"),
+    ({"cow": "cat"}, "no class `cow`"), ({"cat": "", "dog": ""}, "1 class would remain"),
     ({"cat": "../evil"}, "cannot name a class"), ({"cat": ".git"}, "cannot name a class"),
     ({"cat": "a" * 200}, "cannot name a class")])
 def test_classes_that_cannot_be(classes, said, home):

@@ -20,10 +20,10 @@ def scoring(process, route="exact", **settings):
     (NETWORK, scoring("trajectory", eta=0.1, checkpoints=3), ""),
     (NETWORK, scoring("trajectory", eta=0.1, fractions="0.5,1"), ""),
     (NETWORK, scoring("trajectory", eta=0.1), "The training stores 3 checkpoints, and the trajectory visits 5"),
-    (STRANGER, scoring("trajectory", "first_order", eta=0.1), "this model's training stored none"),
+    (STRANGER, scoring("trajectory", "first_order", eta=0.1), "A trajectory needs checkpoints"),
     (STRANGER, scoring("one_step", eta=0.1), ""),
     (STRANGER, Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"}, "exact"),
-     "It is not known how these weights were trained"),
+     "It is unknown how these weights were trained"),
 ])
 def test_what_a_model_cannot_be_asked_is_said_beforehand(source, asked, sentence):
     said = refusal(source, asked)

@@ -135,7 +135,7 @@ def test_a_table_without_the_rows_that_go():
 
 def test_a_class_that_would_be_empty_and_registered_data_are_a_sentence():
     found = drawn(pictures(), "mine.zip")
-    with pytest.raises(InvalidInput, match="No example of the class `cow` would be left"):
+    with pytest.raises(InvalidInput, match="No example of the class `cow` would remain"):
         cows = [file for file in found.dataset.files if file.startswith("cow")]
         cleaning.outcome(found, decisions(found, dict.fromkeys(cows)))
     with pytest.raises(InvalidInput, match="your own data"):
