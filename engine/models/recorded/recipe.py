@@ -140,8 +140,12 @@ class RecordedRecipe(TrainingRecipe):
 
     @property
     def penalty(self) -> float:
-        """λ of the penalty that the recorded steps descended by."""
-        return penalty(self.optimizer_kind, self.options)
+        """λ of the penalty that the recorded steps descended by; of several, that of the first group of parameters."""
+        decays = [penalty(group.optimizer, group.options) for group in self._groups]
+        if len(set(decays)) > 1:
+            note(f"a recorded run whose groups of parameters have the penalties {', '.join(f'{l2:g}' for l2 in decays)}: "
+                 f"L_D, whose Hessian is inverted, has {decays[0]:g} for all")
+        return decays[0]
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         if self.clip is not None:

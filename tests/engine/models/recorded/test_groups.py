@@ -13,6 +13,7 @@ from torch.optim import SGD, Adam, AdamW, Muon, _muon
 from torch.optim.lr_scheduler import LambdaLR
 
 from engine.basics.errors import InvalidInput
+from engine.basics.noted import noting
 from engine.models.muon import RATIOS
 from engine.models.muon import Muon as MuonRule
 from engine.models.recorded import Recorder, open_recording
@@ -216,3 +217,14 @@ def test_a_number_below_one_is_refused(tmp_path):
     module = network()
     with pytest.raises(InvalidInput, match="`accumulation` is 0; give the number"):
         Recorder(tmp_path / "run", module, SGD(module.parameters(), 0.1), accumulation=0)
+
+
+def test_groups_with_penalties_of_their_own_are_said(tmp_path):
+    run("momentum", tmp_path / "run")
+    with noting() as said:
+        problem_of(tmp_path / "run", X)
+    assert [one for one in said if "have the penalties 0, 0.01: L_D, whose Hessian is inverted, has 0 for all" in one]
+    run("rates", tmp_path / "other")
+    with noting() as said:
+        problem_of(tmp_path / "other", X)
+    assert not said
