@@ -103,7 +103,7 @@ def with_response(record: Record, response: str) -> Record:
     states none of the choices of a record that states an answer.
     """
     if response.strip() == record.response.strip():
-        raise InvalidInput("The right response is the given one; write another, or mark the response as fine.")
+        raise InvalidInput("The right response equals the given one; write another, or mark the response as fine.")
     steps = SequenceMatcher(None, record.response, response, autojunk=False).get_opcodes()
     spans = {name: (_moved(steps, start, False), _moved(steps, end, True))
              for name, (start, end) in record.spans.items()}

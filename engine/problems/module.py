@@ -304,8 +304,8 @@ class ModuleProblem(Problem):
     def training(self) -> tuple[TrainingRecipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:
-            raise InvalidInput("It is unknown how this model was trained, so it cannot be retrained; give its "
-                               "`recipe` (in Python its `build` too), or use the process `local_search`.")
+            raise InvalidInput("It is unknown how this model was trained, so it cannot be retrained; "
+                               "give its `recipe` (in Python its `build` too), or use the process `local_search`.")
         return self.recipe, self.build
 
     @property

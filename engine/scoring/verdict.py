@@ -175,9 +175,11 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
 def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], measured: Measured) -> Verdict:
     """Two answers to one question that no error tells apart, although one or both may be approximate."""
     to = short(_up(measured.distance)) if measured.distance >= 1e-16 else "the last digit"
+    least = floor(measured.least * 1e4) / 1e4
+    tau = "1" if least == 1 else f"{least:.4f} or more"
     body = [*_one_question(a, b, ()), Said(
         Says.SAME_TO_A_DISTANCE, f"No two of their scores differ by more than {to} of the standard deviation of a "
-        f"query's scores, and Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query.",
+        f"query's scores, and Kendall's τ is {tau} for every query.",
         (a, b))]
     if len(approximate) == 2:
         body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is a separate question.", (a, b)))

@@ -95,7 +95,7 @@ def test_a_model_that_is_not_read_is_refused_when_it_is_chosen(tmp_path, monkeyp
         '{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}')
     monkeypatch.setenv("WHICHFLUENCE_MODELS", str(tmp_path))
     at = open("compare", settle=False, data="world_corruption", model="reader", s=[])
-    assert "T5ForConditionalGeneration, which does not write text" in at.error[0].value
+    assert "T5ForConditionalGeneration, which does not generate text" in at.error[0].value
 
 
 def test_specifications_of_other_models_give_way():

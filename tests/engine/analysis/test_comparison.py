@@ -171,7 +171,7 @@ def test_two_answers_to_one_question_are_the_same_to_the_distance_that_was_measu
         said = found.headline.removeprefix("Same question, same scores to ")
         far = (np.abs(moved - values).max(1) / np.maximum(moved.std(1), values.std(1))).max()
         assert said == "the last digit" if not noise else far <= float(said) <= 2 * far
-        assert "exact answer is another measure" in found.reason and f"more than {said} of" in found.reason
+        assert "exact answer is a separate question" in found.reason and f"more than {said} of" in found.reason
 
 
 def test_distance_is_measured_by_the_spread_of_each_query():

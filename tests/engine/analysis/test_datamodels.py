@@ -80,7 +80,7 @@ def test_a_network_is_trained_from_scratch_on_each_subset():
     assert found.logits.shape == (3, 7, 3) and torch.equal(found.logits, again.logits)
     assert not torch.equal(found.logits[0], found.logits[1])
     small.recipe = None
-    with pytest.raises(InvalidInput, match="not known how this model was trained"):
+    with pytest.raises(InvalidInput, match="unknown how this model was trained"):
         retrain(small, subsets(10, 3))
 
 

@@ -96,7 +96,7 @@ def test_an_input_of_ones_own_is_asked_about_like_a_query(poisoned):
 
 
 @pytest.mark.parametrize(("fields", "said"), [
-    ({}, "There is no query"), ({"queries": (99,)}, "no query 99"), ({"pictures": ((1.0, 2.0),)}, "does not have the")])
+    ({}, "No query is given"), ({"queries": (99,)}, "no query 99"), ({"pictures": ((1.0, 2.0),)}, "does not have the")])
 def test_what_cannot_be_asked_is_said(poisoned, fields, said):
     with pytest.raises(InvalidInput, match=said):
         request("what-taught")(**fields).run(poisoned[0])

@@ -132,5 +132,5 @@ def test_what_cannot_be_trained_is_refused():
     with pytest.raises(InvalidInput, match="Shapley values are defined over the candidates"):
         Draw(kind="shapley", among="all").members(small)
     small.recipe = None
-    with pytest.raises(InvalidInput, match="not known how this model was trained"):
+    with pytest.raises(InvalidInput, match="unknown how this model was trained"):
         trained_outputs(small, torch.ones(1, 20, dtype=torch.bool), "seeds")

@@ -90,7 +90,7 @@ RETRAIN = {"behavior": "query_loss", "intervention": {"kind": "remove"}, "proces
 def test_given_weights_are_not_retrained_by_a_recipe_that_nobody_gave(folder, capsys):
     (folder / "spec.json").write_text(json.dumps(RETRAIN))
     assert influence(*OWN) == 2
-    assert "not known how this model was trained" in (said := capsys.readouterr().err) and "--recipe" in said
+    assert "unknown how this model was trained" in (said := capsys.readouterr().err) and "--recipe" in said
     assert not (folder / "scores.npz").exists()
     (folder / "specs.json").write_text(json.dumps([{"name": "step", "spec": STEP}]))
     assert main(["datamodel", "--data", "problem.npz", "--specs", "specs.json", "--out", "lds.csv", *OWN]) == 2

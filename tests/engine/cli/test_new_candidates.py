@@ -229,7 +229,7 @@ def test_rows_of_a_table_are_read_as_those_of_the_training_table(tmp_path):
 @pytest.mark.parametrize(("content", "said"), [
     ("age,city,joined,label\n1,Bonn,2024-01-01,yes\n", "has no column `note`"),
     ("age,city,joined,note,label\n1,Bonn,2024-01-01,a b c d,maybe\n", "the class `maybe`"),
-    ("age,city,joined,note,label\nold,Bonn,2024-01-01,a b c d,yes\n", "other kinds of values")])
+    ("age,city,joined,note,label\nold,Bonn,2024-01-01,a b c d,yes\n", "different kinds of values")])
 def test_rows_that_do_not_fit_are_refused(tmp_path, content, said):
     origin = table(tmp_path / "old.csv", 40, 0)
     (tmp_path / "new.csv").write_text(content)

@@ -14,7 +14,7 @@ ASKED = ("scorecard", "--out", "card.csv", "--method", "loo", "--method", "step"
 def test_a_card_of_two_benchmarks(problem, capsys, tmp_path):
     assert run(*ASKED, "--benchmark", "lds", "--benchmark", "randomisation", "--models", "5") == 0
     said, table = capsys.readouterr().out, pd.read_csv("card.csv")
-    assert "up to 47 trainings" in said
+    assert "up to 47 training runs" in said
     assert BENCHMARKS["lds"].question in said and "Exact leave-one-out is exact for its own question and scores" in said
     assert f"Protocol `weights`: {PROTOCOLS['weights'].definition}" in said
     assert "Exact answer of another seed, 50% of the candidates" in said and "queries; 5 subsets (± 0.00 from" in said

@@ -201,7 +201,7 @@ def test_a_table_is_read_with_names_and_standardised_numbers():
     ({"label": ["yes", None] * 15}, "is empty in 15"),
     ({"c": [{"x": 1}] * 30}, "column `c` holds neither numbers nor texts"),
     ({"a": [np.inf] * 30}, "`a` has an infinite or huge number in row 0"),
-    ({"id": ["same"] * 30}, "names two rows alike"),
+    ({"id": ["same"] * 30}, "gives two rows the same name"),
     ({"split": ["fold 1"] * 30}, "says `fold 1`"), ({"a": None, "b": None}, "has no features")])
 def test_tables_that_cannot_be(changes, said, home):
     with pytest.raises(InvalidInput, match=said):

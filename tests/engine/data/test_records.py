@@ -26,7 +26,7 @@ def test_spans_and_flags_are_optional():
     ('{"prompt": "a", "response": "b", "spans": {"answer": [0, 9]}}', "ends at character 9"),
     ('{"prompt": "a", "response": "b", "spans": {"answer": [1, 1]}}', "not a span of characters"),
     ('{"prompt": "a", "response": "b", "spans": {"reason": [0, 1]}}', "the spans are answer and explanation"),
-    ('{"text": "a"}', "not a known form of record"),
+    ('{"text": "a"}', "not a known record format"),
     ('{"messages": [{"role": "user", "content": "a"}]}', "has no answer"),
 ])
 def test_bad_lines_are_one_sentence(line, said):

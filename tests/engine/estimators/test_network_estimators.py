@@ -205,7 +205,7 @@ def test_trak_needs_the_models_that_it_is_to_average(problem):
     own, _ = ensembled(problem, "trained")
     with pytest.raises(InvalidInput, match="stored 2"):
         trak_scores(own, models=3, ensemble="checkpoints")
-    with pytest.raises(InvalidInput, match="not known how this model was trained"):
+    with pytest.raises(InvalidInput, match="unknown how this model was trained"):
         trak_scores(problem, models=2)
 
 

@@ -42,5 +42,5 @@ def test_it_is_kept_and_takes_the_candidates_of_the_problem():
     few = refined(problem.with_candidates([4, 1]), 3)
     assert few.candidates.tolist() == [4, 1] and len(first.candidates) == problem.n
     assert few.theta is first.theta and few.precision == "float64" and few.l2 == problem.l2
-    with pytest.raises(InvalidInput, match="not known"):
+    with pytest.raises(InvalidInput, match="is unknown"):
         few.training()

@@ -342,7 +342,7 @@ def test_statistics_of_batches_are_refused():
 
 
 def test_an_unknown_training_is_refused():
-    with pytest.raises(InvalidInput, match="not known how this model was trained"):
+    with pytest.raises(InvalidInput, match="unknown how this model was trained"):
         replay(cases.problem(cases.smooth, (4,)), [Infinitesimal()], Replay(), torch.tensor([1]), Options())
 
 

@@ -46,7 +46,7 @@ def test_a_statement_on_collinear_behaviors_stays_undecided(tmp_path, cosine, ve
     put(tmp_path, "table-5-2", rows, seeds=[0, 1, 2], **manifest(cosine))
     finding, = of(tmp_path, "logit-beats-losses")
     assert finding.verdict == verdict and len(finding.clauses) == 2
-    assert ("decides nothing" in finding.why) == (verdict == UNDECIDED) and not finding.short
+    assert ("inconclusive" in finding.why) == (verdict == UNDECIDED) and not finding.short
 
 
 LOG_PROBABILITY = "Answer log-probability"

@@ -143,7 +143,7 @@ def test_the_sign_says_by_which_reference_it_was_decided_and_how_good_that_is(sm
     assert seen.decided(seen.likely) == "data" and decided["reference"] == exact.scoring.title
     assert decided["agreement_with_reference"] == pytest.approx(seen.likely.agreement)
     rough = replace(exact, provenance={**exact.provenance, "exact": False})
-    assert "agreement with the exact answer is not known" in preview(small, table, rough).reasons[-1]
+    assert "agreement with the exact answer is unknown" in preview(small, table, rough).reasons[-1]
     partly = replace(exact, converged=np.arange(12) > 1)
     assert "converged for 10 of 12 candidates only" in preview(small, table, partly).reasons[-1]
     assert seen.decided(seen.under(QUERIES, LISTED, "minus")) == "user"

@@ -52,7 +52,7 @@ def test_the_problem_has_the_weights_and_trains_nothing():
 def test_retraining_own_weights_needs_the_recipe_that_they_were_trained_by():
     source, removed = own_source(SOURCE.build_module()), Scoring.of("query_loss", {"kind": "remove"},
                                                                     {"kind": "retrain"})
-    with pytest.raises(InvalidInput, match="not known how this model was trained.*give its `recipe`"):
+    with pytest.raises(InvalidInput, match="unknown how this model was trained.*give its `recipe`"):
         compute(source.build().problem, removed)
     recipe = Recipe(epochs=1, batch_size=20, learning_rate=0.03)
     given = source.model_copy(update={"recipe": recipe})

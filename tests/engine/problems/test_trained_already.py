@@ -122,7 +122,7 @@ def test_a_model_is_read_as_it_is_without_fine_tuning(records, model_folder):
     plain = AutoModelForCausalLM.from_pretrained(model_folder)
     assert torch.equal(found.theta, torch.cat([value.flatten() for value in plain.parameters()]))
     assert wf.influence(found, STEP).values.shape == (2, 3)
-    with pytest.raises(InvalidInput, match="not known how this model was trained"):
+    with pytest.raises(InvalidInput, match="unknown how this model was trained"):
         found.training()
 
 

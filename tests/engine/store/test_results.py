@@ -173,7 +173,7 @@ DAMAGE = {
     "edited manifest": (edit_manifest, "manifest was altered"),
     "no manifest": (lambda f: (f / "manifest.json").unlink(), "manifest is missing"),
     "garbage": (lambda f: (f / "manifest.json").write_text("{]"), "not JSON"),
-    "binary": (lambda f: (f / "manifest.json").write_bytes(b"\xff\x00\x80"), "not JSON"),
+    "binary": (lambda f: (f / "manifest.json").write_bytes(b"\xff\x00\x80"), "not valid JSON"),
     "deep": (lambda f: (f / "manifest.json").write_text("[" * 100_000), "lists or objects nested"),
     "list": (lambda f: (f / "manifest.json").write_text("[1]"), "holds a list, not an object"),
     "nan": (lambda f: edit_manifest(f, "1.5", "NaN"), "holds NaN"),

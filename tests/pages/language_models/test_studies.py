@@ -69,7 +69,7 @@ def test_a_clicked_cell_chooses_estimator_and_behavior(published):
     support.select(at, "language:heatmap:rationale", "cell", {"row": "LESS", "column": "Explanation loss"})
     sound(at)
     assert at.query_params["estimator"] == "less" and at.query_params["behavior"] == "explanation_loss"
-    assert says(at, "the log-likelihood of the explanation") and "scaled to length one" in html(at)
+    assert says(at, "the log-likelihood of the explanation") and "scaled to unit norm" in html(at)
     assert "Adam&#x27;s updates, normalised" in html(at)  # the chip of the process
 
 

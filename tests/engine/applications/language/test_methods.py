@@ -21,7 +21,7 @@ def test_a_method_asks_what_its_named_method_implies(name):
 def test_updates_of_length_one_are_part_of_the_question():
     assert "in Adam's updates instead of plain steps, its update scaled to unit norm" in METHODS["less"].asks(
         "answer_logit")
-    assert "scaled to length one" in METHODS["repsim"].asks()
+    assert "scaled to unit norm" in METHODS["repsim"].asks()
 
 
 def test_verdicts_between_methods_are_derived():

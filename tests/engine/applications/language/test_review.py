@@ -77,9 +77,9 @@ def test_the_same_records_in_another_session(review, tmp_path):
 
 @pytest.mark.parametrize(("given", "why"), [
     ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "not a verdict; use wrong, fine, unsure"),
-    ((0, WRONG, 0), "is the given one"), ((0, FINE, 1), "`wrong` alone"),
+    ((0, WRONG, 0), "equals the given one"), ((0, FINE, 1), "`wrong` alone"),
     ((2, WRONG, 7), "use 0 to 1"),
-    ((2, WRONG, None, "", "", None, "Answer 2."), "is the given one"),
+    ((2, WRONG, None, "", "", None, "Answer 2."), "equals the given one"),
     ((0, WRONG, None, "", "", None, "No idea."), "states none of the answers 0, 1"),
     ((0, FINE, None, "", "", None, "Answer 1."), "`wrong` alone"),
     ((0, FINE, None, "a" * 2_001), "longer than 2,000")])
@@ -91,7 +91,7 @@ def test_what_makes_no_sense_is_refused(review, given, why):
 
 def test_something_is_kept(review):
     review.decide_all(WRONG, dict.fromkeys(range(4)), {})
-    with pytest.raises(InvalidInput, match="retain some"):
+    with pytest.raises(InvalidInput, match="keep some"):
         review.cleaned()
 
 

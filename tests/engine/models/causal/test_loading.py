@@ -51,7 +51,7 @@ def test_no_network_and_no_local_model_says_what_to_set(monkeypatch):
 def test_a_model_that_is_not_causal(tmp_path):
     BertForMaskedLM(BertConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
                                intermediate_size=8)).save_pretrained(tmp_path)
-    with pytest.raises(InvalidInput, match="BertForMaskedLM, which does not write text"):
+    with pytest.raises(InvalidInput, match="BertForMaskedLM, which does not generate text"):
         loading.load(str(tmp_path))
 
 

@@ -30,9 +30,9 @@ def no_weights(monkeypatch):
 
 
 @pytest.mark.parametrize(("build", "sentence"), [
-    (lambda: AutoModelForSeq2SeqLM.from_config(T5), "T5ForConditionalGeneration, which does not write text"),
-    (lambda: AutoModelForSeq2SeqLM.from_config(BART), "BartForConditionalGeneration, which does not write text"),
-    (lambda: BertLMHeadModel(BertConfig(**ENCODER)), "BertLMHeadModel, which does not write text"),
+    (lambda: AutoModelForSeq2SeqLM.from_config(T5), "T5ForConditionalGeneration, which does not generate text"),
+    (lambda: AutoModelForSeq2SeqLM.from_config(BART), "BartForConditionalGeneration, which does not generate text"),
+    (lambda: BertLMHeadModel(BertConfig(**ENCODER)), "BertLMHeadModel, which does not generate text"),
 ], ids=["t5", "bart", "bert with a head"])
 def test_models_that_are_not_read(build, sentence, tmp_path, no_weights):
     build().save_pretrained(tmp_path)
