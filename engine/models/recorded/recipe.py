@@ -143,8 +143,8 @@ class RecordedRecipe(TrainingRecipe):
         """λ of the penalty that the recorded steps descended by; of several, that of the first group of parameters."""
         decays = [penalty(group.optimizer, group.options) for group in self._groups]
         if len(set(decays)) > 1:
-            note(f"a recorded run whose groups of parameters have the penalties {', '.join(f'{l2:g}' for l2 in decays)}: "
-                 f"L_D, whose Hessian is inverted, has {decays[0]:g} for all")
+            note(f"a recorded run whose groups of parameters have the penalties {', '.join(map(short, decays))}: "
+                 f"L_D, whose Hessian is inverted, has {short(decays[0])} for all")
         return decays[0]
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
