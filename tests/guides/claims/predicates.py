@@ -245,6 +245,37 @@ def agreement_at_the_desk() -> Found:
 
 
 @claim
+def the_target_logit_when_pooled() -> Found:
+    said = concluded("pooled")["steady-over-rates"]
+    outcomes = [clause.outcome(10) for clause in said.clauses]
+    return outcomes.count("holds") == 9 and all(clause.margin > 0 for clause in said.clauses)
+
+
+@claim
+def undecided_when_pooled() -> Found:
+    said = concluded("pooled")["steady-over-rates"]
+    assert said.verdict == UNDECIDED and said.seeds == 3 and "8 seeds" in said.why
+    assert said.least.title == "ρ = 0.4, target logit − trusted loss"
+    return ["0.4", *two(*said.least.interval())]
+
+
+@claim
+def accuracy_when_pooled() -> Found:
+    runs = manifest("table-a8", "pooled")["runs"]
+    return [f"{100 * end([run[name] for run in runs]):.0f}" for name in ("test_accuracy", "observed_accuracy")
+            for end in (min, max)]
+
+
+@claim
+def detection_when_pooled() -> Found:
+    table = auprc("table-a8", "pooled").pivot_table(index=["method", "behavior"], columns="rho", values="mean")
+    for method in ("GradSim", "LiSSA", "TracIn"):
+        assert (table.loc[method].idxmax() == "Target logit").all()
+    alone = table.loc["RepSim"].to_numpy()
+    return two(alone.min(), alone.max())
+
+
+@claim
 def rates_beside_the_paper() -> Found:
     own = beside(auprc("table-a8").astype({"rho": float}), paper("table_a8_noisy_label_auprc_by_rho").astype(
         {"rho": float}), "rho", "method", "behavior").set_index(["method", "behavior", "rho"])
