@@ -45,8 +45,9 @@ def _only_logits(_module: nn.Module, _inputs: tuple, output: Any) -> Any:
 
 
 def returning_logits(module: nn.Module) -> nn.Module:
-    """The module itself, which from now on returns `logits_of` its outputs."""
-    if MARK not in vars(module):
+    """The module itself, which from now on returns `logits_of` its outputs; TorchScript, which takes no hooks and is
+    refused by `copied`, as it is."""
+    if MARK not in vars(module) and not isinstance(module, ScriptModule):
         vars(module)[MARK] = module.register_forward_hook(_only_logits).id
     return module
 

@@ -11,9 +11,11 @@ from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.models import own_architecture
 from engine.models.catalogue import MODELS, OWNED, build_model
+from engine.models.network import Network
 from engine.models.own_architecture import VARIABLE, Declaration, declared, importable, register
 
 SOURCE = """
+import torch
 from torch import nn
 
 WIDTH = {width}
@@ -56,6 +58,10 @@ class Named(nn.Linear):
 class Pair(Named):
     def forward(self, x):
         return x, x
+
+
+def scripted():
+    return torch.jit.trace(nn.Linear(3, 3), torch.zeros(2, 3))
 
 
 def ends():
@@ -166,6 +172,13 @@ def test_factories_classes_and_outputs_that_people_have(folder, function):
     module, x = build_model("stranger", (3,), 4), torch.rand(2, 3)
     assert torch.equal(module(x), torch.nn.functional.linear(x, module.weight, module.bias))
     assert module(x).dtype == torch.float32
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torchscript_is_refused_in_a_sentence(folder):
+    declare(folder, "scripted")
+    with pytest.raises(InvalidInput, match="give the module that it was made from"):
+        Network(build_model("stranger", (3,), 3))
 
 
 @pytest.mark.parametrize("package", [True, False])
