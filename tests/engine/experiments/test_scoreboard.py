@@ -54,8 +54,9 @@ def test_the_papers_scale_stands_before_any_other(tmp_path):
 
 
 def test_a_scale_that_shows_nothing_does_not_hide_one_that_does():
-    """SmolLM2 does not learn the attack at the scale desk; the embedded model does, with more seeds."""
+    """SmolLM2 does not learn the attack at the scale desk; the embedded model does, with more seeds, of which pooled
+    pictures have more as well."""
     assert scoreboard.most_decisive(EXPERIMENTS["table-a11"], None)[0] == "embedded"
     assert scoreboard.most_decisive(EXPERIMENTS["figure-5-2"], None)[0] == "embedded"
-    assert scoreboard.most_decisive(EXPERIMENTS["table-a8"], None)[0] == "desk"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-a8"], None)[0] == "pooled"
     assert scoreboard.most_decisive(EXPERIMENTS["table-5-1"], None)[0] == FULL
