@@ -149,8 +149,8 @@ def _taken(file: _Parcel, key: str, problem: Problem, candidates: int | None, ar
 
 def _list() -> None:
     """What is stored, each to be imported again or deleted, and what of it cannot be read."""
-    kept, here = external.kept(), waiting()
-    stored, damaged = kept.tables, kept.unreadable
+    imports, here = external.imports(), waiting()
+    stored, damaged = imports.tables, imports.unreadable
     if not stored and not damaged:
         return
     with st.popover(f"Stored files ({len(stored) + len(damaged)})", icon=":material/folder_open:"):

@@ -113,10 +113,10 @@ class Decisions(ABC):
         checked = [self._checked(Decision(int(row), verdict, None if label is None else int(label), at=now))
                    for row, label in labels.items()]
         with self._writing() as connection:
-            kept = [one for one in checked if _event(self._standing(connection, one.row)) == _event(seen.get(one.row))]
-            for one in kept:
+            fresh = [one for one in checked if _event(self._standing(connection, one.row)) == _event(seen.get(one.row))]
+            for one in fresh:
                 self._record(connection, one, event)
-        return len(kept)
+        return len(fresh)
 
     def undo(self) -> Decision | None:
         """Take back what this session decided last, one decision or many at once, and return the last of it; None where
@@ -180,9 +180,9 @@ class Decisions(ABC):
             raise DecidedMeanwhile(standing)
 
     def _standing(self, connection: sqlite3.Connection, row: int) -> Decision | None:
-        found = connection.execute("SELECT * FROM log WHERE row = ? AND undone = 0 ORDER BY id DESC LIMIT 1",
-                                   (row,)).fetchone()
-        return None if found is None else _decision(found)
+        last = connection.execute("SELECT * FROM log WHERE row = ? AND undone = 0 ORDER BY id DESC LIMIT 1",
+                                  (row,)).fetchone()
+        return None if last is None else _decision(last)
 
     def _record(self, connection: sqlite3.Connection, decision: Decision, event: str) -> None:
         connection.execute("INSERT INTO log (row, verdict, label, note, at, session, event, text) "

@@ -146,8 +146,8 @@ def _imported(code: types.CodeType, package: str | None) -> dict[str, Any]:
 def _module(name: str, level: Any, wanted: Any, package: str | None) -> types.ModuleType | None:
     """What `import name` gives, or with something `wanted` of it `from … import`; None where it cannot be had."""
     with suppress(Exception):  # the import itself is the user's to see
-        found = importlib.import_module("." * level + name, package)
-        return found if wanted else sys.modules[name.partition(".")[0]]
+        module = importlib.import_module("." * level + name, package)
+        return module if wanted else sys.modules[name.partition(".")[0]]
     return None
 
 

@@ -19,7 +19,7 @@ from engine.external.importing import MEANING, matched, scoring_of
 from engine.external.matching import AXES, LISTED, ORDERS, axes_that_fit, check
 from engine.external.reading import Interpretation, TablePreview, answered, instead, preview
 from engine.external.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
-from engine.external.saved_tables import SavedTable, delete, digest_of, entries, keep, kept, load, require
+from engine.external.saved_tables import SavedTable, delete, digest_of, entries, imports, keep, load, require
 from engine.external.score_folder import INFO, SCORES, table_of
 from engine.external.score_recipes import SCORE_RECIPES, ScoreRecipe, claim_json
 from engine.external.table import Table

@@ -80,7 +80,7 @@ def load(digest: str) -> tuple[Table, SavedTable]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Imports:
     """All that is stored, the newest first. tables: as their files hold them; scores: what was made of tables;
     unreadable: what became of the others, each a sentence, by digest."""
 
@@ -89,17 +89,17 @@ class Kept:
     unreadable: dict[str, str]
 
 
-def kept() -> Kept:
+def imports() -> Imports:
     """Read once."""
     results, unreadable = _shelf().listed("delete it, and import its source file again")
     by_kind = {kind: [result for result in results if result.manifest.get("kind") == kind]
                for kind in (KIND, external_scores.KIND)}
-    return Kept([_saved(result) for result in by_kind[KIND]], by_kind[external_scores.KIND], unreadable)
+    return Imports([_saved(result) for result in by_kind[KIND]], by_kind[external_scores.KIND], unreadable)
 
 
 def entries() -> list[SavedTable]:
     """All stored tables, the newest first."""
-    return kept().tables
+    return imports().tables
 
 
 def delete(digest: str) -> None:

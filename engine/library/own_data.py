@@ -60,14 +60,14 @@ class ExternalScoreShelf(Shelf):
 
     def entries(self) -> list[Entry]:
         """A table, or scores of which no table is there; then those that cannot be read."""
-        noted, kept = notes.written(self.name), external_tables.kept()
-        listed = [(table.digest, table.file, table.shape, table.written) for table in kept.tables]
-        known = {table.digest for table in kept.tables}
+        noted, imports = notes.written(self.name), external_tables.imports()
+        listed = [(table.digest, table.file, table.shape, table.written) for table in imports.tables]
+        known = {table.digest for table in imports.tables}
         listed += [(stored.digest, str(facts.get("file", "scores")), stored.manifest["shape"],
-                    stored.manifest["written"]) for stored in kept.scores
+                    stored.manifest["written"]) for stored in imports.scores
                    if (facts := stored.manifest["facts"]).get("table") not in known]
         damaged = [Entry(self.name, key, f"Scores {key[:12]}", "", "", "", {}, noted.get(key, Noted()), trouble)
-                   for key, trouble in kept.unreadable.items()]
+                   for key, trouble in imports.unreadable.items()]
         return [*(_entry(self, key, file, f"{shape[0]:,} × {shape[1]:,}", when, noted, "compare")
                   for key, file, shape, when in listed), *damaged]
 

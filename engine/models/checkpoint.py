@@ -152,8 +152,8 @@ def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str
                   and (is_lazy(own[key]) or own[key].data_ptr() not in there)],
         "has the unknown": sorted(key for key in state if key not in own),
         "has different shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
-                                 for key in own if key in state and not is_lazy(own[key])
-                                 and state[key].shape != own[key].shape],
+                                     for key in own if key in state and not is_lazy(own[key])
+                                     and state[key].shape != own[key].shape],
         "has complex numbers for": [key for key in own if key in state and state[key].is_complex()
                                     and not own[key].is_complex()],
     }

@@ -199,7 +199,7 @@ def test_a_damaged_import_is_listed_with_the_remedy_and_can_be_deleted(home):
     again = sound(open("compare", **view))
     assert says(again, "It cannot be read") and says(again, "import its source file again")
     next(button for button in again.button if button.key == f"bring:delete:{digest}").click()
-    assert not says(sound(again.run()), "It cannot be read") and not saved_tables.kept().unreadable
+    assert not says(sound(again.run()), "It cannot be read") and not saved_tables.imports().unreadable
 
 
 def test_scores_belong_to_the_data_that_they_were_imported_for(home):

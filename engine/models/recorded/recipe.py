@@ -141,11 +141,12 @@ class RecordedRecipe(TrainingRecipe):
     @property
     def penalty(self) -> float:
         """λ of the penalty that the recorded steps descended by; of several, that of the first group of parameters."""
-        decays = [penalty(group.optimizer, group.options) for group in self._groups]
-        if len(set(decays)) > 1:
-            note(f"a recorded run whose groups of parameters have the penalties {', '.join(map(short, decays))}: "
-                 f"L_D, whose Hessian is inverted, has {short(decays[0])} for all")
-        return decays[0]
+        return self.penalties[0]
+
+    @property
+    def penalties(self) -> list[float]:
+        """That of every group of parameters."""
+        return [penalty(group.optimizer, group.options) for group in self._groups]
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         if self.clip is not None:

@@ -43,8 +43,8 @@ class Recorder:
     """Writes a training into a new folder, in the format of `engine.models.recorded.folder`.
 
     A loop that cannot be replayed here, such as one with an unknown optimizer, is recorded for its checkpoints, and the
-    folder says why it cannot be replayed. Where the disk
-    fails the training goes on without a recording, and a warning says so. A context manager: at its end it is closed.
+    folder says why it cannot be replayed. Where the disk fails the training goes on without a recording, and a warning
+    says so. A context manager: at its end it is closed.
 
     Args:
         folder: a new one.
