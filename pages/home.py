@@ -12,7 +12,7 @@ from app.widgets.words import glossary
 READERS = (
     ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
-    ("You teach, or learn", "Nine live experiments, each with one control, one picture and one sentence to take "
+    ("You teach, or learn", "Nine live experiments, each with one control, one figure and one sentence to take "
      "away.", "learn", "Take the tour", None),
     ("You look for bad training data", "Upload images or arrays, review the labels that look wrong, and see what "
                                        "removing them does.", "noisy_labels", "Find noisy labels", None),

@@ -13,7 +13,7 @@ elif projector.on():
 else:
     st.title("Learn")
     glossary.caption(
-        "Nine steps of a minute each: seven on pictures of clothing, one on handwritten digits, the last on thirty "
+        "Nine steps of a minute each: seven on images of clothing, one on handwritten digits, the last on thirty "
         "points. Everything is computed live, and every choice is in the address. Dotted words link to the "
         "glossary.")
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -107,7 +107,7 @@ def _joined(join: Any, given: list[Any], noun: str) -> Any:
         return join(given)
     except (RuntimeError, TypeError) as error:
         raise InvalidInput(f"The examples of the {noun} do not make one batch ({' '.join(str(error).split())[:120]}); "
-                           "give tensors of one shape (pictures by `ToTensor`), or a DataLoader with its "
+                           "give tensors of one shape (images by `ToTensor`), or a DataLoader with its "
                            "`collate_fn`.") from error
 
 

@@ -77,7 +77,7 @@ def show() -> PageLink:
 LESSON = Lesson(
     "counterfactual", "What is a counterfactual?",
     "To ask what a training example did is to ask what would happen without it. So there are two models: the one you "
-    "have, and a counterfactual one, trained on the same pictures except one. Influence is the difference between "
+    "have, and a counterfactual one, trained on the same images except one. Influence is the difference between "
     "them.",
     setup, show,
     "Influence is a difference between two models, and the second is defined only once you say what is changed.",

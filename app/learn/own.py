@@ -74,7 +74,7 @@ def show(slug: str, offered: Sequence[str], controls: Sequence[str]) -> None:
             st.selectbox(label, options, options.index(chosen), format_func=title, key=choice.widget(name),
                          on_change=_take, args=(name,), help=glossary.hint(label))
         if DATA in offered:
-            glossary.caption("The takeaway refers to the lesson's own pictures. Other data may give different results.")
+            glossary.caption("The takeaway refers to the lesson's own images. Other data may give different results.")
         st.button("Reset the lesson", icon=":material/restart_alt:", on_click=reset, args=(slug, (*offered, *controls)))
 
 

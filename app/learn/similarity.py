@@ -68,7 +68,7 @@ LESSON = Lesson(
     Quiz("Why does similarity hardly find wrong labels?",
          ("It is too rough an approximation", "Its intervention does not use the example's label"), 1,
          "It is exact for its own question. A wrong label changes nothing in an intervention that never reads it."),
-    Quiz("Is there a question to which the plain similarity of two pictures is the exact answer?",
+    Quiz("Is there a question to which the plain similarity of two images is the exact answer?",
          ("Yes", "No, it is a rule of thumb"), 0,
          "Take one step that raises the query's logit on the example's input, whatever its label: the change of the "
          "query logit is η times the similarity."),

@@ -84,5 +84,5 @@ LESSON = Lesson(
          ("As large", "Ten times", "More than ten times"), 2,
          "A first-order answer errs by the square of a small step, for which ten times the step is a hundred times "
          "the gap. These steps are not small: the curve flattens, and the gap grows less, as the numbers next to the "
-         "picture show."),
+         "plot show."),
     (own.DATA,), ("eta",), height=530)

@@ -45,7 +45,7 @@ def first(sample: NoisyData, held: HeldOut) -> None:
         "label": names[sample.evidence.y[row]], "predicted": names[held.probabilities[row].argmax()],
         "p(label)": round(float(held.own[row]), 3)} for row in rows])
     st.dataframe(data.beside(table, sample, rows.tolist()), hide_index=True, width="stretch", key="first-suspects",
-                 column_config={"picture": st.column_config.ImageColumn("picture", width="small")})
+                 column_config={"picture": st.column_config.ImageColumn("image", width="small")})
 
 
 def _picture(sample: NoisyData, at: int) -> str:

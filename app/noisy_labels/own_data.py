@@ -59,7 +59,7 @@ def _classes(name: str, understood: Preview, chosen: UploadOptions, dataset: Dat
     edited = st.data_editor(
         table.drop(columns=hidden), hide_index=True, key=f"own:classes:{name}", width="stretch",
         disabled=[column for column in table if column != "use as"],
-        column_config={"picture": st.column_config.ImageColumn("Picture", width="small"),
+        column_config={"picture": st.column_config.ImageColumn("Image", width="small"),
                        "class": "Class", "use as": st.column_config.TextColumn("Use as", max_chars=100),
                        "examples": "Examples", "test": "Test", "smallest": "Smallest", "largest": "Largest"})
     named = {str(one): str(new or "").strip() for one, new in zip(edited["class"], edited["use as"], strict=True)}
@@ -97,7 +97,7 @@ def _pixels(name: str, chosen: UploadOptions, dataset: Dataset) -> tuple[str, in
     st.session_state.setdefault(keys[1], chosen.size or 0)
     sides = sorted({*SIDES, chosen.size or 0})
     left, right = st.columns(2)
-    color = inputs.selectbox("Read pictures", list(COLORS), key=keys[0], area=left, format_func=COLORS.get)
+    color = inputs.selectbox("Read images", list(COLORS), key=keys[0], area=left, format_func=COLORS.get)
     side = inputs.selectbox("Resized to", sides, key=keys[1], area=right,
                             format_func=lambda pixels: f"{pixels} × {pixels} pixels" if pixels else
                             "the usual size (64 for photos, else 32 in colour, 28 in grey)")

@@ -35,7 +35,7 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
         everything = st.toggle(f"All {len(listed):,} rows", key="bulk:all")
         event = st.dataframe(_table(sample, scored, decisions, pair, listed, fraction), hide_index=True,
                              width="stretch", key=f"bulk:{pair.title}", on_select="rerun", selection_mode="multi-row",
-                             column_config={"picture": st.column_config.ImageColumn("picture", width="small")})
+                             column_config={"picture": st.column_config.ImageColumn("image", width="small")})
         selected = listed if everything else [listed[at] for at in event["selection"]["rows"] if at < len(listed)]
         if twins is not None and len(twins.pairs) and st.toggle(
                 "With their near-duplicates", key="bulk:twins",

@@ -132,7 +132,7 @@ def _exports(sample: NoisyData, review: Review, decisions: Mapping[int, Decision
         _import(review)
         glossary.caption(
             f"Decisions are stored in your results folder under the fingerprint {sample.fingerprint[:12]} of these "
-            "pictures and labels; a review of other data is refused.")
+            "images and labels; a review of other data is refused.")
 
 
 def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
@@ -151,7 +151,7 @@ def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
         if sample.dataset.image_shape is not None:
             downloads.file_button("Moves (shell script)", partial(cleaning.script, sample, decisions), "moves.sh",
                                   "text/x-shellscript", "desk:moves", disabled=not changed,
-                                  help="Run it in your folder: it moves relabelled pictures to their class, and "
+                                  help="Run it in your folder: it moves relabelled images to their class, and "
                                        f"removed ones to `{cleaning.REMOVED}`. It deletes and overwrites nothing.")
 
 

@@ -68,7 +68,7 @@ def source() -> NoisySource:
         pool = 1 if model in (*FORMS, *REGRESSIONS) or own else POOL.get(name, 1)
         if pool > 1:
             glossary.caption(
-                f"It reads the pictures averaged over {pool} × {pool} squares, so that it trains in seconds.")
+                f"It reads the images averaged over {pool} × {pool} squares, so that it trains in seconds.")
         if model in FORMS:
             glossary.caption("This network needs a GPU: on two processor cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):

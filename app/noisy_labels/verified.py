@@ -79,7 +79,7 @@ def _table(sample: NoisyData, chosen: VerifiedSample, decisions: Mapping[int, De
 
 
 def _columns(sample: NoisyData) -> dict[str, Any]:
-    return {"picture": st.column_config.ImageColumn("picture", width="small"),
+    return {"picture": st.column_config.ImageColumn("image", width="small"),
             "right label": st.column_config.SelectboxColumn(
                 "right label", options=[RIGHT, *sample.dataset.class_names, NONE, UNKNOWN])}
 

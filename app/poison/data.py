@@ -82,7 +82,7 @@ def ranking(sampled: SampledProblem, taught: Taught) -> pd.DataFrame:
 def marked(sampled: SampledProblem, rows: np.ndarray, common: np.ndarray) -> str:
     """The data URL of the suspects' mean picture with their common pixels in colour."""
     shape = sampled.dataset.image_shape
-    assert shape is not None, "of pictures"
+    assert shape is not None, "of images"
     mean = sampled.dataset.pictures("train", sampled.sample.train_index[rows]).mean(0)
     marked = np.repeat(mean[..., None], 3, -1) if len(shape) == 2 else mean
     where = common.reshape(shape) if len(shape) == 2 else common.reshape(shape).any(-1)

@@ -45,7 +45,7 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
                 "in *Import settings*, or type a record.", icon=":material/help:")
         return ()
     if not wrong:
-        own = "Drag a picture" if sampled.dataset.image_shape is not None else "Type a record"
+        own = "Drag an image" if sampled.dataset.image_shape is not None else "Type a record"
         own = "Choose" if data.is_table(sampled) else f"{own} that it gets wrong, or choose"
         st.info(f"The model misclassifies no held-out example. {own} other data.", icon=":material/check:")
         return ()
@@ -54,7 +54,7 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
                      f"order of confidence. Select one, or up to {state.MOST_QUERIES} with similar errors.")
     clicked = st.dataframe(frame, hide_index=True, height=230, key=f"poison:mistakes:{sampled.source.dataset}",
                            on_select="rerun", selection_mode="multi-row", column_config={
-                               "picture": st.column_config.ImageColumn("picture", width="small"),
+                               "picture": st.column_config.ImageColumn("image", width="small"),
                                "probability": st.column_config.NumberColumn(format="%.3f"),
                                "lead of the answer": st.column_config.NumberColumn(format="%.2f")})
     rows = [wrong[at].index for at in clicked["selection"]["rows"] if at < len(wrong)]
@@ -67,12 +67,12 @@ def own(sampled: SampledProblem) -> dict[str, tuple]:
         return _typed()
     if sampled.dataset.image_shape is None:
         return {}
-    with st.expander("Upload a picture instead"):
-        file = st.file_uploader("A picture that the model misclassifies", type=["png", "jpg", "jpeg", "webp", "bmp"],
+    with st.expander("Upload an image instead"):
+        file = st.file_uploader("An image that the model misclassifies", type=["png", "jpg", "jpeg", "webp", "bmp"],
                                 key="poison:picture")
         if file is None:
             return {}
-        with guarded("This picture"):
+        with guarded("This image"):
             return {"pictures": (poisons.picture(file.getvalue(), sampled, file.name),)}
     return {}
 

@@ -17,7 +17,7 @@ from engine.desk.language import typed
 
 QUERY, SUSPECTS = "wrong", "suspects"
 CHOSEN = (QUERY, SUSPECTS, "prompt", "response", "answer")
-PLANTED = {poisons.PLANTED: "Try pictures with a planted backdoor",
+PLANTED = {poisons.PLANTED: "Try images with a planted backdoor",
            poisons.PLANTED_RECORDS: "Try records with a planted trigger"}
 MOST_QUERIES, MOST_SUSPECTS = 5, 500
 ASKED = "poison:asked"
@@ -36,7 +36,7 @@ def source() -> ProblemSource:
         records = datasets.holds_records(name)
         chosen = poisons.source(name, _model(name) if records else "")
         glossary.caption("A language model is fine-tuned on the records." if records else (
-            "A network is trained on all pictures or rows at full size: averaged pixels hide a small patch."))
+            "A network is trained on all images or rows at full size: averaged pixels hide a small patch."))
     return chosen
 
 

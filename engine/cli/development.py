@@ -44,7 +44,7 @@ def pretrain_embedded(
 
 
 def extract_fashion(
-    out: Annotated[Path | None, typer.Option(help="Folder for pictures and manifest (default: the extract's folder).",
+    out: Annotated[Path | None, typer.Option(help="Folder for images and manifest (default: the extract's folder).",
                                              metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample.", min=0)] = 0,
 ) -> None:

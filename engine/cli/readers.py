@@ -92,7 +92,7 @@ def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles 
 
 
 def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[list[Path] | None, typer.Option(
-        help="A picture outside the set of queries, read at the size of the training pictures; repeatable.",
+        help="An image outside the set of queries, read at the size of the training images; repeatable.",
         metavar="FILE")] = None) -> tuple[tuple[float, ...], ...]:
     """Values of pictures in files, as the model takes them."""
     from engine.data.pixels import as_input

@@ -42,16 +42,16 @@ class ReadingOptions:
     classes: Annotated[Path | None, _option(
         help="A CSV with the columns class and use_as: a new name for each class of --data; the same name merges "
              "classes, an empty one excludes.", metavar="CSV")] = None
-    color: Annotated[str, _option(help="Colour mode of the pictures of --data: \"as they are\", grayscale or rgb.",
+    color: Annotated[str, _option(help="Colour mode of the images of --data: \"as they are\", grayscale or rgb.",
                                   metavar="COLOR")] = "as they are"
-    size: Annotated[int | None, _option(help="Side in pixels to which pictures are resized (default: 64 for photos, "
+    size: Annotated[int | None, _option(help="Side in pixels to which images are resized (default: 64 for photos, "
                                              "else 32 in colour, 28 in grey).")] = None
     label: Annotated[str, _option(help="The column of a table that holds the labels (default: by its name or its "
                                        "values).", metavar="COLUMN")] = ""
     verified: Annotated[str, _option(help="The split of --data whose examples are the verified queries, val or test; "
                                           "others are left out (default: both).", metavar="SPLIT")] = ""
     embeddings: Annotated[Path | None, _option(
-        help="Embeddings that are the features of pictures or a table: npy (n, d) in their order, npz with embeddings "
+        help="Embeddings that are the features of images or a table: npy (n, d) in their order, npz with embeddings "
              "and names, or a table with a column of lists, or one number per column.", metavar="NPY")] = None
     turns: Turns = "last"
     answer_pattern: AnswerPattern = ""
@@ -101,7 +101,7 @@ class ReadingOptions:
 class OwnData:
     """A user's own data by their path, and how they are read."""
 
-    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz, or a table "
+    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of images, an npz, or a table "
                                                    "(CSV, TSV, Parquet, Arrow, JSONL). Their labels are not changed.",
                                               metavar="PATH")] = None
     reading: ReadingOptions = ReadingOptions()

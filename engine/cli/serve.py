@@ -30,11 +30,11 @@ class OwnModel:
                                             "module; or a model that `list` shows.", metavar="FILE.py:FUNCTION")] = ""
     name: Annotated[str, typer.Option(help="The model's name on the pages (default: the file's name).")] = ""
     checkpoint: Checkpoint = None
-    data: Annotated[Path | None, typer.Option(help="A folder of pictures, a zip of one, a table, an npz of arrays, or "
+    data: Annotated[Path | None, typer.Option(help="A folder of images, a zip of one, a table, an npz of arrays, or "
                                                    "records as JSONL.", metavar="PATH")] = None
     reading: ReadingOptions = ReadingOptions()
     shape: Annotated[str, typer.Option(help="The shape of one input, such as 1,28,28 (default: channels, height and "
-                                            "width of a picture, else flat).", metavar="C,H,W")] = ""
+                                            "width of an image, else flat).", metavar="C,H,W")] = ""
     whole: Annotated[bool, typer.Option("--whole", help="Inputs are integers, such as token ids.")] = False
     recipe: RecipeFile = None
     config: Annotated[Path | None, typer.Option(help="Options from a TOML file, by name; options given here take "

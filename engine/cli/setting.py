@@ -20,7 +20,7 @@ MOST_MEMORY = 1_000_000
 SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too slow to import for --help
 
 DATA = typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional candidates; a JSON "
-                         "that names dataset, sizes, model and seed; or a folder or zip of pictures, a table, or "
+                         "that names dataset, sizes, model and seed; or a folder or zip of images, a table, or "
                          "records as JSONL. `explain` takes several, the seeds to average over.", metavar="PATH")
 Data = Annotated[Path, DATA]
 Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
@@ -28,7 +28,7 @@ ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores written by `
                                                             "problem; repeatable.", metavar="NPZ")]
 NewCandidates = Annotated[Path | None, typer.Option(
     help="Examples outside the training data to score instead of training examples: a folder or zip of "
-         "pictures by class, a table, an npz with x and y, or records as JSONL, in the format of the training data.",
+         "images by class, a table, an npz with x and y, or records as JSONL, in the format of the training data.",
     metavar="PATH")]
 Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
 Memory = Annotated[float, typer.Option(help="Memory limit in GiB.", metavar="GIB")]

@@ -98,7 +98,7 @@ def _pictures(arrays: Arrays) -> dict[str, Any]:
     said = "" if levels[0] == 0 else f", shown with {ends[0]:.3g} as black and {ends[1]:.3g} as white"
     return {"raw_train": grid[0].reshape(len(grid[0]), -1), "raw_test": grid[1].reshape(len(grid[1]), -1),
             "image_shape": (*sides, *colour), "shape": arrays.shape, "levels": levels,
-            "said": (f"The arrays hold pictures of {sides[1]} × {sides[0]} pixels{said}.",)}
+            "said": (f"The arrays hold images of {sides[1]} × {sides[0]} pixels{said}.",)}
 
 
 def _colours(shape: tuple[int, ...]) -> int | None:

@@ -126,7 +126,7 @@ class Dataset:
 
     def pictures(self, split: str, indices: np.ndarray) -> np.ndarray:
         """The examples `indices` (b,) of a dataset of pictures, uint8 (b, h, w) or (b, h, w, 3)."""
-        assert self.image_shape is not None, "of pictures"
+        assert self.image_shape is not None, "of images"
         low, high = self.levels or (0.0, self.scale)
         pixels = np.rint((self._raw(split)[indices] - low) * (255.0 / (high - low)))
         return pixels.clip(0, 255).astype(np.uint8).reshape(-1, *self.image_shape)

@@ -76,7 +76,7 @@ def _split(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         pixels, classes = _idx(images, 3), _idx(labels, 1)
         if pixels.shape != (len(classes), *SHAPE) or not len(classes) or classes.max() > 9:
-            raise ValueError("pictures and labels that do not match")
+            raise ValueError("images and labels that do not match")
     except (ValueError, OSError, EOFError, zlib.error):
         raise MissingData(f"{RAW.as_posix()}/{images.name} or its labels are damaged; replace them in {DATA}, "
                           f"or delete the folder {downloads().name} in {home_name()} and load again.") from None

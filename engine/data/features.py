@@ -153,7 +153,7 @@ def _kind(values: pd.Series) -> str:
         return LISTS
     if values.dtype.kind in "mc" or isinstance(first, (dict, bytes)):
         raise InvalidInput(f"The column `{str(values.name)[:60]}` holds neither numbers nor texts; leave it out. "
-                           "Pictures are read from a zip or a folder.")
+                           "Images are read from a zip or a folder.")
     if _is_numeric(known):
         return NUMBERS
     texts = known.astype(str)

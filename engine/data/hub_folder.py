@@ -139,7 +139,7 @@ def _label(features: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
     classes = [name for name, one in features.items() if one.get("_type") == "ClassLabel"]
     chosen = classes if len(classes) == 1 else [name for name in classes if name in LABELS][:1]
     if not chosen:
-        raise InvalidInput(f"The pictures of this dataset have {'several columns' if classes else 'no column'} of "
+        raise InvalidInput(f"The images of this dataset have {'several columns' if classes else 'no column'} of "
                            "classes; keep one, as a `ClassLabel` called `label`.")
     return chosen[0], [str(name) for name in features[chosen[0]]["names"]]
 
@@ -154,7 +154,7 @@ def _pictures(table: pa.Table, picture: str, label: tuple[str, list[str]]) -> io
             content = (one or {}).get("bytes")
             if not content or number is None or not 0 <= number < len(names):
                 raise InvalidInput(f"Row {row:,} has {'no class' if content else 'its picture in another file'}; save "
-                                   "the dataset with its pictures and classes inside.")
+                                   "the dataset with its images and classes inside.")
             ending = next((own for magic, own in ENDINGS.items() if content.startswith(magic)), ".tiff")
             path = "/".join([*([split] if several else []), UNFIT.sub("_", names[number]), f"{row:07d}{ending}"])
             out.writestr(zipfile.ZipInfo(path, OLDEST), content)

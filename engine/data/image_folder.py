@@ -28,7 +28,7 @@ PHOTO, PHOTO_SIZE = 96, 64
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif", ".jfif")
 UNREAD = (".heic", ".heif", ".avif", ".jp2", ".tga", ".svg", ".dng", ".dcm", ".npy")
 """Pictures of other kinds, which are named where they are left out."""
-HIDDEN, UNREADABLE = "hidden or system file", "it cannot be read as a picture"
+HIDDEN, UNREADABLE = "hidden or system file", "it cannot be read as an image"
 WRONG_LABELS = "wrong_labels.txt"
 SIZES = (4, 256)
 
@@ -131,7 +131,7 @@ def _load(tree: Tree, name: str, title: str, options: PictureOptions) -> Dataset
     options = options.settled(shared)
     read = _read(tree, start, layout.rows, shared, options)
     lost = sorted({row.label for row in layout.rows} - {row.label for row in read.rows})
-    lost_classes = (f"No picture of the class `{lost[0]}` can be read, and {len(lost):,} such "
+    lost_classes = (f"No image of the class `{lost[0]}` can be read, and {len(lost):,} such "
                     f"class{' is' if len(lost) == 1 else 'es are'} left out.",) if lost else ()
     layout = FolderLayout(read.rows, (*layout.left_out, *read.left_out), (*layout.said, *lost_classes)).settled()
     classes, position = layout.classes, {row.file: at for at, row in enumerate(read.rows)}
@@ -161,9 +161,9 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
         raise InvalidInput(f"The folder has more than {options.max_images:,} images; give fewer, or raise the limit.")
     if not pictures:
         if tables:
-            raise InvalidInput(f"The folder contains no pictures, but `{tables[0]}`; give that file itself, in which a "
+            raise InvalidInput(f"The folder contains no images, but `{tables[0]}`; give that file itself, in which a "
                                "column `split` says train or test, or put the images of each class into a folder.")
-        raise InvalidInput("There are no pictures in the folder; put the images of each class into a separate folder "
+        raise InvalidInput("There are no images in the folder; put the images of each class into a separate folder "
                            f"({', '.join(EXTENSIONS)}).")
     start = common([*pictures, *tables])
     inner = Tree({file[len(start):]: tree.members[file] for file in (*pictures, *tables)}, tree.archive)
@@ -176,7 +176,7 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
         raise InvalidInput("There are no class folders in the folder; put the images of each class into a separate "
                            "folder, or add a table `labels.csv` with the columns file and label.")
     used = {*pictures, *(start + file for file in layout.tables), start + WRONG_LABELS}
-    others = [(file.removeprefix(start), "not a supported picture format") for file in seen if file not in used]
+    others = [(file.removeprefix(start), "not a supported image format") for file in seen if file not in used]
     links = [(link, "a link to data already read, or to a parent folder") for link in tree.links]
     empty = [(f"{folder}/", "a folder without files") for folder in tree.empty if not is_hidden(folder)]
     return start, replace(layout, left_out=(*layout.left_out, *others, *hidden, *links, *empty))
@@ -195,7 +195,7 @@ def _counted(left_out: Sequence[LeftOut]) -> tuple[str, ...]:
 
 def _alike(pixels: np.ndarray) -> tuple[str, ...]:
     if len(pixels) > 1 and not np.ptp(pixels):
-        return ("All pictures are identical after reading: every pixel has the same value.",)
+        return ("All images are identical after reading: every pixel has the same value.",)
     return ()
 
 
@@ -211,7 +211,7 @@ def _known_flags(tree: Tree, start: str, layout: FolderLayout, own: tuple[tuple[
     listed = {normalize("NFC", line.strip().replace("\\", "/")).removeprefix("./") for line in text.splitlines()}
     unknown = sorted(listed - {""} - {*own[0], *own[1], *(file for file, _ in layout.left_out)})
     if unknown:
-        raise InvalidInput(f"`{WRONG_LABELS}` lists `{unknown[0][:80]}`, which is not a picture of the folder; give "
+        raise InvalidInput(f"`{WRONG_LABELS}` lists `{unknown[0][:80]}`, which is not an image of the folder; give "
                            "paths relative to it.")
     return np.isin(np.array(own[0]), list(listed)), np.isin(np.array(own[1]), list(listed))
 
@@ -263,5 +263,5 @@ def _divided(layout: FolderLayout, y: np.ndarray, options: PictureOptions
         origin = " and ".join(f"`{name}`" for name in others) + (" folder" if len(others) == 1 else " folders")
         return np.flatnonzero(split == TRAIN), np.flatnonzero(split != TRAIN), (), origin
     train, test, single = held_out(y, options.test_share, options.seed)
-    said = (lone_sentence([layout.classes[label] for label in single], "picture"),) if len(single) else ()
+    said = (lone_sentence([layout.classes[label] for label in single], "image"),) if len(single) else ()
     return train, test, said, ""

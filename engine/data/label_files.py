@@ -60,7 +60,7 @@ def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_
         return None
     if strange:
         table = "it" if len(sentences) == 1 else "them"
-        sentences.append(f"{strange:,} row{'s' if strange > 1 else ''} of {table} name no picture here.")
+        sentences.append(f"{strange:,} row{'s' if strange > 1 else ''} of {table} name no image here.")
     left_out = [(file, "labelled with several classes" if file in twice else "labelled with none" if file in lacking
                  else "not among the files with a label") for file in pictures if file not in rows or file in twice]
     unambiguous = [row for file, row in rows.items() if file not in twice]
@@ -128,12 +128,12 @@ def _read(tree: Tree, name: str, known: _Known, strict: bool) -> tuple[list[Row]
         label = others.columns[0] if len(others.columns) == 1 else columns.label_column(others)[0]
     except InvalidInput:
         if strict:
-            raise InvalidInput(f"`{name}` names pictures, but none of its columns is certainly the label column; name "
+            raise InvalidInput(f"`{name}` names images, but none of its columns is certainly the label column; name "
                                "it `label`.") from None
         return None
     if others[label].map(lambda value: isinstance(value, (list, dict))).any():
         if strict:
-            raise InvalidInput(f"`{name}` names pictures, but its column `{str(label)[:60]}` holds lists or objects, "
+            raise InvalidInput(f"`{name}` names images, but its column `{str(label)[:60]}` holds lists or objects, "
                                "not classes; write one text or number per row.")
         return None
     split = columns.find(others.drop(columns=label), columns.SPLITS)

@@ -46,7 +46,7 @@ class FolderLayout:
         """
         known, counts = set(self.classes), Counter(row.split for row in self.rows)
         if not known:
-            raise InvalidInput(f"There are pictures in {_listed(counts)} but none in `train`; add those to search.")
+            raise InvalidInput(f"There are images in {_listed(counts)} but none in `train`; add those to search.")
         if len(known) < 2:
             raise InvalidInput(f"There is only one class, `{self.classes[0]}`; give at least two classes, each with "
                                "its own folder, or a table of files and labels.")

@@ -79,7 +79,7 @@ def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "",
         x, labels, names = rows_beside(path, origin, dataset.features("train"), label)
         return NewExamples(x, _numbers(labels, names, dataset), names)
     if dataset.image_shape is None:
-        raise InvalidInput(f"`{path.name}` is not an npz or a table, and the training data are not pictures; give a "
+        raise InvalidInput(f"`{path.name}` is not an npz or a table, and the training data are not images; give a "
                            "file in the format of the training data.")
     if path.is_dir():
         return _of_pictures(of_folder(path, MOST), dataset, _surveyed(origin))
@@ -149,11 +149,11 @@ def _pictures(tree: Tree) -> list[str]:
 
 def _of_pictures(tree: Tree, dataset: Dataset, shared: Survey | None) -> NewExamples:
     files, shape = _pictures(tree), dataset.image_shape
-    assert shape is not None, "a dataset of pictures"
+    assert shape is not None, "a dataset of images"
     if not files:
-        raise InvalidInput(f"There are no pictures in this folder or zip ({', '.join(EXTENSIONS)}).")
+        raise InvalidInput(f"There are no images in this folder or zip ({', '.join(EXTENSIONS)}).")
     if shape[0] != shape[1]:
-        raise InvalidInput("The training pictures are not square; give the examples as an npz with x and y.")
+        raise InvalidInput("The training images are not square; give the examples as an npz with x and y.")
     tables = [file for file in tree.members if not is_hidden(file) and file.lower().endswith(SUFFIXES)]
     listed = by_files(tree, tables, files, False) if tables else None
     said = {row.file: row.label for row in listed.rows} if listed else {}
@@ -161,7 +161,7 @@ def _of_pictures(tree: Tree, dataset: Dataset, shared: Survey | None) -> NewExam
     shared, color = shared or _survey(tree), "grayscale" if len(shape) == 2 else "rgb"
     read = [pixels(tree.read(file), color, shape[0], shared) for file in files]
     if unread := [file for file, picture in zip(files, read, strict=True) if picture is None]:
-        raise InvalidInput(f"`{unread[0][:80]}` cannot be read as a picture; replace it, or leave it out.")
+        raise InvalidInput(f"`{unread[0][:80]}` cannot be read as an image; replace it, or leave it out.")
     return NewExamples(np.stack(read).astype(np.float64) / 255.0,  # type: ignore[arg-type]
                        _numbers(labels, files, dataset), tuple(files))
 

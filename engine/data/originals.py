@@ -33,7 +33,7 @@ def prefix(tree: Tree, files: Sequence[str]) -> str:
     for start in sorted(ends, key=len):
         if (not start or start.endswith("/")) and all(start + file in known for file in files):
             return start
-    raise InvalidInput("The zip no longer holds the pictures of these data; upload it again.")
+    raise InvalidInput("The zip no longer holds the images of these data; upload it again.")
 
 
 def thumbnail(path: Path, file: str, files: Sequence[str], side: int) -> bytes | None:
@@ -70,7 +70,7 @@ def pictures(path: Path, files: Sequence[str], wanted: Sequence[str], color: str
         for file in wanted:
             picture = pixels(tree.read(start + file), color, side, shared)
             if picture is None:
-                raise InvalidInput(f"`{file}` can no longer be read; upload the pictures again.")
+                raise InvalidInput(f"`{file}` can no longer be read; upload the images again.")
             read.append(picture.reshape((side, side) if color == "grayscale" else (side, side, 3)))
     return np.stack(read)
 

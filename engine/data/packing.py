@@ -23,7 +23,7 @@ def packed(folder: Path, max_bytes: int = MAX_BYTES) -> io.BytesIO:
     tree = of_folder(folder, 10 * PictureOptions().max_images)
     names = [name for name in tree.members if is_wanted(name)]
     if not names:
-        raise InvalidInput(f"There are no pictures in the folder `{folder}`; put the images of each class into a "
+        raise InvalidInput(f"There are no images in the folder `{folder}`; put the images of each class into a "
                            "separate folder below it.")
     buffer, total = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -33,7 +33,7 @@ def packed(folder: Path, max_bytes: int = MAX_BYTES) -> io.BytesIO:
             content = b"" if gone else tree.read(name)  # so that a link to nothing is named among what is not read
             total += len(content)
             if total >= max_bytes:
-                raise InvalidInput(f"The pictures in `{folder}` take more than {megabytes(max_bytes)}; give fewer.")
+                raise InvalidInput(f"The images in `{folder}` take more than {megabytes(max_bytes)}; give fewer.")
             archive.writestr(zipfile.ZipInfo(name, OLDEST), content)
         for name in tree.empty:
             archive.writestr(zipfile.ZipInfo(f"{name}/", OLDEST), b"")

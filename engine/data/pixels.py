@@ -55,14 +55,14 @@ class Survey:
             sentences.append(f"{_count(self.holed)} pixels that are not finite: NaN and −∞ are read as black, ∞ as "
                              "white.")
         if self.clear:
-            sentences.append(f"Transparent pictures get a {'white' if self.paper else 'black'} background.")
+            sentences.append(f"Transparent images get a {'white' if self.paper else 'black'} background.")
         if self.framed:
             sentences.append(f"{_count(self.framed)} several frames, of which the first is read.")
         return tuple(sentences)
 
 
 def _count(count: int) -> str:
-    return "1 picture has" if count == 1 else f"{count:,} pictures have"
+    return "1 image has" if count == 1 else f"{count:,} images have"
 
 
 class TooLarge(Exception):
@@ -114,13 +114,13 @@ def as_input(content: bytes, shape: tuple[int, ...], name: str) -> tuple[float, 
     Raises `InvalidInput` for inputs that are no square pictures, and for a file that cannot be read.
     """
     if len(shape) != 3 or shape[0] not in (1, 3) or shape[1] != shape[2]:
-        raise InvalidInput("The model does not read square pictures; choose a query by its number.")
+        raise InvalidInput("The model does not read square images; choose a query by its number.")
     try:
         read = pixels(content, "grayscale" if shape[0] == 1 else "rgb", shape[1], Survey())
     except TooLarge:
         read = None
     if read is None:
-        raise InvalidInput(f"`{name[:80]}` cannot be read as a picture; give a PNG or a JPEG.")
+        raise InvalidInput(f"`{name[:80]}` cannot be read as an image; give a PNG or a JPEG.")
     return tuple((read.reshape(shape[1], shape[2], shape[0]).transpose(2, 0, 1).ravel() / 255).tolist())
 
 

@@ -72,7 +72,7 @@ def rows(eligible: np.ndarray, count: int, seed: int, stream: int = 1) -> np.nda
     """So many of the eligible (n,) bool, drawn. Raises `InvalidInput` where there are fewer."""
     among = np.flatnonzero(eligible)
     if count > len(among):
-        raise InvalidInput(f"{count:,} poisons are more than the {len(among):,} pictures that can carry them; use "
+        raise InvalidInput(f"{count:,} poisons are more than the {len(among):,} images that can carry them; use "
                            "fewer.")
     return np.random.default_rng([seed, stream]).permutation(among)[:count]
 
@@ -89,8 +89,8 @@ def load() -> Dataset:
                    y_train=made.labels, raw_test=np.concatenate([clean.raw_test, triggered]),
                    y_test=np.concatenate([clean.y_test, clean.y_test[chosen]]), flags=made.poisoned,
                    note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training "
-                        f"pictures carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
-                        "pictures carry the patch and their own labels.")
+                        f"images carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
+                        "images carry the patch and their own labels.")
 
 
 def load_records() -> Dataset:

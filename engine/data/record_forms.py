@@ -140,7 +140,7 @@ def _text(value: Any) -> Any:
         if all({"role", "content"} <= one.keys() for one in value):
             return "\n\n".join(_text(one["content"]) for one in value)
     if not isinstance(value, str):
-        raise InvalidInput(f"a message is {noun(value)}, not a text; pictures and tool calls are not supported; leave "
+        raise InvalidInput(f"a message is {noun(value)}, not a text; images and tool calls are not supported; leave "
                            "them out, and write numbers as texts.")
     return value
 

@@ -45,7 +45,7 @@ def sample_zip() -> bytes:
 
 
 def _png(pixels: np.ndarray | None) -> bytes:
-    assert pixels is not None, "the extract holds pictures"
+    assert pixels is not None, "the extract holds images"
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()

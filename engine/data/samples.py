@@ -30,7 +30,7 @@ def sketch(name: str) -> Sketch | None:
         return words(record.prompt) if record else None
     rows = _of_classes(dataset.y_train.tolist())
     images = [image for row in rows if (image := dataset.image("train", row)) is not None]
-    return Pictures(tuple(map(_png, images)), f"{len(images)} of its pictures") if images else None
+    return Pictures(tuple(map(_png, images)), f"{len(images)} of its images") if images else None
 
 
 def words(text: str) -> Words:
@@ -44,7 +44,7 @@ def _of_folders(name: str) -> Sketch | None:
     path = uploads.base(name)
     files = originals.first_of_folders(path, EXTENSIONS, EXAMPLES)
     images = [image for file in files if (image := originals.thumbnail(path, file, (file,), SIDE))]
-    return Pictures(tuple(images), f"{len(images)} of its pictures") if images else None
+    return Pictures(tuple(images), f"{len(images)} of its images") if images else None
 
 
 def _of_classes(labels: list[int]) -> list[int]:

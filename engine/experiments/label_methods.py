@@ -69,7 +69,7 @@ def settings(rows: int) -> dict[str, Any]:
             "sources": [{"dataset": "cifar10"}, {"dataset": "fashion_small"}, {"dataset": "digits"}]}
 
 
-PRESETS = {name: StudyPreset(name, f"{rows:,} pictures of CIFAR-10N by pretrained features, 2,000 of FashionMNIST, "
+PRESETS = {name: StudyPreset(name, f"{rows:,} images of CIFAR-10N by pretrained features, 2,000 of FashionMNIST, "
                                    "1,297 digits, three tables", seeds, settings(rows))
            for name, rows, seeds in (("small", 4_000, 5), ("large", 10_000, 5))}
 

@@ -45,7 +45,7 @@ WITH = ", with verified rows"
 THEIRS = tuple(DETECTORS[name].title for name in CLEANLAB)
 SETTINGS = {"numerics": 2, "verified": VERIFIED, "sets": sets(ROWS),
             "sources": [{"dataset": "cifar10"}, {"dataset": "fashion_small"}, {"dataset": "digits"}]}
-PRESETS = {"small": StudyPreset("small", f"{ROWS:,} pictures of CIFAR-10N and 2,000 of FashionMNIST by pretrained "
+PRESETS = {"small": StudyPreset("small", f"{ROWS:,} images of CIFAR-10N and 2,000 of FashionMNIST by pretrained "
                                          "features, 1,297 digits, three tables", 3, SETTINGS)}
 
 

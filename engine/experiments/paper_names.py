@@ -102,7 +102,7 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
                             "a step at each of several checkpoints, weighted by the learning rate",
                             "Pruthi et al. 2020", "tracin"),
         TEXT: Meaning("the same sum with learning-rate weights", QUERY, ONE_MORE,
-                      "checkpoints every 10 or 25 epochs for pictures; not stated for language models",
+                      "checkpoints every 10 or 25 epochs for images; not stated for language models",
                       "Appendix A-2", "tracin"),
         CODE: Meaning("Σ_t η(t) ⟨∇B(q; θ_t), ∇ℓ(z_k; θ_t)⟩, η(t) the rate at step t alone", RESPONSE, ONE_MORE,
                       "steps at 33%, 66% and 100% of the training", f"{REPOSITORY}: scoring.py", "tracin",

@@ -61,9 +61,9 @@ def settings(rows: int, test: int, cases: Mapping[str, tuple[str, float]], recip
             "recipe": recipe.model_dump(mode="json"), "sources": [{"dataset": "fashion_mnist"}]}
 
 
-PRESETS = {"small": StudyPreset("small", "10,000 pictures of FashionMNIST, a CNN of two convolutions", 3,
+PRESETS = {"small": StudyPreset("small", "10,000 images of FashionMNIST, a CNN of two convolutions", 3,
                                 settings(10_000, 3_000, CASES)),
-           "right-labels": StudyPreset("right-labels", "The same pictures and network, poisons with right labels", 3,
+           "right-labels": StudyPreset("right-labels", "The same images and network, poisons with right labels", 3,
                                        settings(10_000, 3_000, RIGHT_LABELS,
                                                 RECIPE.model_copy(update={"epochs": LONGER})))}
 

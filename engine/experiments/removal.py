@@ -69,7 +69,7 @@ def settings(base: Mapping[str, Any]) -> dict[str, Any]:
 PRESETS = {
     "small": StudyPreset("small", "FashionMNIST averaged to 14×14 pixels, 2,000 training and 500 trusted examples, a "
                          "two-layer network, 10,000 test examples", 3, settings(FASHION)),
-    "desk": StudyPreset("desk", "The paper's 45,000 training and 5,000 trusted CIFAR-10 pictures, averaged to 16×16 "
+    "desk": StudyPreset("desk", "The paper's 45,000 training and 5,000 trusted CIFAR-10 images, averaged to 16×16 "
                         "pixels, a ResNet-18 of a quarter of its width; removal at random, by an oracle, and by each "
                         "estimator's best and worst behavior in the paper", 3,
                         {**settings(POOLED), "rows": [list(pair) for pair in CHOSEN]}),

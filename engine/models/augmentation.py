@@ -25,7 +25,7 @@ STREAM = 7
 def check_pictures(shape: tuple[int, ...]) -> None:
     """Raises `InvalidInput` where inputs of this shape are no pictures (channels, height, width)."""
     if len(shape) != 3:
-        raise InvalidInput(f"Inputs of shape {tuple(shape)} are not pictures, and only pictures can be mirrored and "
+        raise InvalidInput(f"Inputs of shape {tuple(shape)} are not images, and only images can be mirrored and "
                            "shifted; leave out `flip` and `crop`.")
 
 

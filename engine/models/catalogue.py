@@ -105,7 +105,7 @@ def _torchvision(name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     except (RuntimeError, ValueError, TypeError, AssertionError, IndexError) as error:
         reason = " ".join(str(error).split())[:120]
         raise InvalidInput(f"torchvision's `{name}` does not take inputs of shape {shape} ({reason}); give larger "
-                           "pictures with three colours, or use `cnn`.") from None
+                           "images with three colours, or use `cnn`.") from None
     if output != (2, classes):
         raise InvalidInput(f"torchvision's `{name}` returns shape {output} for two inputs; choose another model.")
     return module

@@ -148,7 +148,7 @@ def _built(name: str, shape: Shape, classes: int, **form: float) -> nn.Module:
 
 def _check_shape(name: str, shape: Shape, smallest: int = 8) -> None:
     if len(shape) != 3 or min(shape[1:]) < smallest:
-        raise InvalidInput(f"The model `{name}_cifar` needs pictures of at least {smallest} × {smallest} pixels, "
+        raise InvalidInput(f"The model `{name}_cifar` needs images of at least {smallest} × {smallest} pixels, "
                            f"(channels, height, width), not inputs of shape {tuple(shape)}; use `cnn` or `mlp`.")
 
 

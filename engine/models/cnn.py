@@ -19,7 +19,7 @@ def cnn(image_shape: tuple[int, ...], classes: int) -> nn.Sequential:
     Raises `InvalidInput` for images below 4 × 4, of which the two poolings leave nothing.
     """
     if len(image_shape) != 3 or min(image_shape[1:]) < 4:
-        raise InvalidInput(f"The model `cnn` needs pictures of at least 4 × 4 pixels, (channels, height, width), not "
+        raise InvalidInput(f"The model `cnn` needs images of at least 4 × 4 pixels, (channels, height, width), not "
                            f"inputs of shape {tuple(image_shape)}; use `mlp`.")
     channels, height, width = image_shape
     first, second = CHANNELS

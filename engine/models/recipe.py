@@ -213,9 +213,9 @@ class Recipe(TrainingRecipe):
         "constant",
         "Schedule of the learning rate over the epochs: constant, cosine or linear to zero, or divided by ten after "
         "half and again after three quarters of them.", PAPER, FREE)
-    flip: bool = setting(False, "Mirror each picture with probability 1/2 in every epoch.", WITHOUT, FREE)
+    flip: bool = setting(False, "Mirror each image with probability 1/2 in every epoch.", WITHOUT, FREE)
     crop: Count = setting(
-        0, "Width in pixels of the zero padding within which pictures are shifted at random in every "
+        0, "Width in pixels of the zero padding within which images are shifted at random in every "
            "epoch.", WITHOUT, FREE,
         ge=0, le=64)
     checkpoints: Count = setting(
@@ -264,14 +264,14 @@ class Recipe(TrainingRecipe):
     @property
     def _augmentation(self) -> str:
         done = ["mirrored"] * self.flip + [f"shifted by up to {self.crop} pixels"] * (self.crop > 0)
-        return f", pictures {' and '.join(done)} at random" if done else ""
+        return f", images {' and '.join(done)} at random" if done else ""
 
     @property
     def limits(self) -> list[str]:
         """What processes and estimators do not follow of it, in sentences."""
         adaptive = ("The process `trajectory` adds up plain gradient steps, not Adam's; LESS, and estimators of "
                     "`replay`, read Adam's moments.")
-        augments = ("Steps, gradients, Hessians and SOURCE read pictures as they are; `retrain`, and `replay` step "
+        augments = ("Steps, gradients, Hessians and SOURCE read images as they are; `retrain`, and `replay` step "
                     "by step, repeat the augmentation.")
         return [adaptive] * self.adaptive + [augments] * self.augments
 

@@ -26,7 +26,7 @@ def fashion(n, queries, candidates, pool=1, l2=1e-4):
     try:
         return source.build().problem, f"FashionMNIST {28 // pool}×{28 // pool}"
     except MissingData:
-        return synthetic(n, (28 // pool)**2, queries, candidates, l2), "synthetic pictures"
+        return synthetic(n, (28 // pool)**2, queries, candidates, l2), "synthetic images"
 
 
 def synthetic(n, d, queries, candidates, l2=1e-4, classes=10):

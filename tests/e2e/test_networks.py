@@ -39,7 +39,7 @@ def test_how_it_is_trained_is_chosen_in_the_sidebar(open_page, settle, screensho
     assert page.locator(".st-key-choice-fit-momentum input").is_disabled()
     page.locator(".st-key-choice-fit-flip label").first.click()
     page.wait_for_url("**fit-flip=1**")
-    page.get_by_text("pictures mirrored at random", exact=False).first.wait_for()
+    page.get_by_text("images mirrored at random", exact=False).first.wait_for()
     settle(page)
     screenshot(page, "scorecard-recipe")
     assert page.console_errors == []

@@ -190,4 +190,4 @@ def test_the_keyboard_stays_on_a_page_whose_button_has_gone(visit):
 
 @on("poison")
 def test_the_keyboard_stays_in_a_sidebar_whose_button_has_gone(visit):
-    press_until_gone(visit.page, "Try pictures with a planted backdoor", "stSidebarContent")
+    press_until_gone(visit.page, "Try images with a planted backdoor", "stSidebarContent")

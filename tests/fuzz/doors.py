@@ -167,7 +167,7 @@ DOORS = {
     "table in Arrow": Door(".arrow", load_table, (_bytes(OWN.to_feather),)),
     "table in JSON lines": Door(".ndjson", load_table, (OWN.to_json(orient="records", lines=True).encode(),)),
     "table in JSON": Door(".json", load_table, (OWN.to_json(orient="records").encode(),)),
-    "labelled pictures": Door(".zip", load_image_folder, (_labelled(),)),
+    "labelled images": Door(".zip", load_image_folder, (_labelled(),)),
     "uploaded arrays": Door(".npz", UPLOAD, (_bytes(lambda file: np.savez(file, **ROWS)),)),
     "uploaded table": Door(".parquet", UPLOAD, (_bytes(OWN.to_parquet),)),
     "uploaded records": Door(".jsonl", UPLOAD, (b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant",'

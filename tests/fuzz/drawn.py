@@ -196,7 +196,7 @@ def _rows(path: Path) -> object:
 
 NEW = tables() | st.permutations(list(OWN.columns)).map(lambda names: OWN[list(names)].to_csv(index=False).encode())
 DRAWN = {
-    "arrays of pictures": Drawn.of(".npz", UPLOAD, pictures_npz()),
+    "arrays of images": Drawn.of(".npz", UPLOAD, pictures_npz()),
     "tables as people write them": Drawn.of(".csv", UPLOAD, tables()),
     "conversations and instructions": Drawn.of(".jsonl", UPLOAD, RECORDS),
     "folders with splits": Drawn.of(".zip", UPLOAD, folders()),

@@ -65,7 +65,7 @@ def test_what_a_door_decides_stands_on_the_page_before_anything_runs(name, conte
 
 @pytest.mark.parametrize(("page", "files"), [
     ("noisy_labels", [*(f"{label}/{place}.png" for label in "AB" for place in range(6)), "C/0.png"]),
-    ("examples", [f"{label}/{place}.png" for label in "AB" for place in range(4)])], ids=["a lone picture", "eight"])
+    ("examples", [f"{label}/{place}.png" for label in "AB" for place in range(4)])], ids=["a lone image", "eight"])
 def test_few_pictures_are_no_fault(page, files):
     assert not dropped("mine.zip", zipped(*files), page).error
 

@@ -19,7 +19,7 @@ from engine.desk import ProblemSource, datasets, fitting
 NAME, TOKENS = "new", "tokens"
 MARKS = {"response": "the whole response", "explanation": "the explanation", "answer": "the answer"}
 TYPES = [suffix[1:] for suffix in datasets.NEW_FILES]
-FORMS = ("In the format of the training data: a zip of pictures in folders named by class, an npz with x and y, a "
+FORMS = ("In the format of the training data: a zip of images in folders named by class, an npz with x and y, a "
          "table "
          "with the same columns, or records as JSONL")
 

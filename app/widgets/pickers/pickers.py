@@ -76,7 +76,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     names = [name for name in (*datasets.DATASETS, *_uploads()) if texts or not datasets.holds_records(name)]
     key = choice.bound("data", fitting.first_data(), choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
-        "Pictures and numbers: softmax regression and networks. Texts: language models.") if texts else None))
+        "Images and numbers: softmax regression and networks. Texts: language models.") if texts else None))
     if upload.are_new():
         _forget(sizes)
     took("data", name, sizes)

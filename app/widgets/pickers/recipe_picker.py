@@ -29,7 +29,7 @@ DECAY = ("λ of (λ/2)‖W‖² in the objective; for a network, its weight deca
          "question, because the question refers to this objective. AdamW's decoupled decay is not part of any "
          "objective.")
 PICTURES = ("flip", "crop")
-NO_PICTURES = " Only pictures can be mirrored and shifted."
+NO_PICTURES = " Only images can be mirrored and shifted."
 
 
 def _name(family: str, field: str) -> str:

@@ -15,7 +15,7 @@ from app.widgets.words.plain_text import plain, sentence
 from engine.basics.sizes import spell_bytes
 from engine.desk import datasets
 
-ACCEPTED = ("A zip of pictures (one folder per class, or a table of files and labels), an npz with x_train, y_train, "
+ACCEPTED = ("A zip of images (one folder per class, or a table of files and labels), an npz with x_train, y_train, "
             "x_query, y_query, or a table with a column of labels (CSV, TSV, Parquet, Arrow, JSONL)")
 ACCEPTED_TEXTS = ", or texts as JSONL (prompt and response, messages, or instruction and output)."
 TYPES = ("npz", "zip", "parquet", "csv", "tsv", "txt", "arrow", "feather", "json", "jsonl")
@@ -94,7 +94,7 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
 def _sample(key: str) -> None:
     """A zip to try the way of one's own pictures with."""
     if st.button("Try a sample zip", key=f"{key}:sample", icon=":material/checkroom:",
-                 help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
+                 help=f"{datasets.EACH} images of each of ten kinds of clothing, a tenth of them in the wrong "
                       "folder. It is imported like your own zip."):
         _take_new(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
         st.rerun()

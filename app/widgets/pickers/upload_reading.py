@@ -14,7 +14,7 @@ from engine.desk import datasets
 from engine.desk.datasets import Preview, UploadOptions
 
 EMBEDDINGS = "Embeddings as features (npy, npz, CSV or Parquet)"
-FORMS = ("An npy (n, d) has one row per example, in the order of the table's rows or of the sorted picture paths. An "
+FORMS = ("An npy (n, d) has one row per example, in the order of the table's rows or of the sorted image paths. An "
          "npz has `embeddings` and optionally the `names` of their examples. A CSV or Parquet file has a column of "
          "lists or one number per column, and optionally the names in a column `path`.")
 

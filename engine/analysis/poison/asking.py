@@ -21,7 +21,7 @@ from engine.requests import Option
 Asked = Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Option(called="wrong"), Field(
     description="Number of a misclassified query, counted from 0; repeatable.")]
 Own = Annotated[tuple[tuple[Number, ...], ...], Option(read="pictures"), Field(
-    description="Pictures outside the set of queries.")]
+    description="Images outside the set of queries.")]
 Typed = Annotated[tuple[Record, ...], Option(read="records"), Field(
     description="Records with a wrong response, outside the set of queries.")]
 
@@ -34,7 +34,7 @@ def asking(problem: Problem, queries: Sequence[int], pictures: Sequence[Sequence
     its choices; a record is asked about as it is. Raises `InvalidInput` for none, and for what there is not.
     """
     if not queries and not pictures and not records:
-        raise InvalidInput("No query is given; give its number, a picture or a record.")
+        raise InvalidInput("No query is given; give its number, an image or a record.")
     if queries and max(queries) >= len(problem.queries):
         raise InvalidInput(f"There is no query {max(queries)}; give 0 to {len(problem.queries) - 1:,}.")
     chosen = torch.as_tensor(list(queries), dtype=torch.int64, device=problem.device)
@@ -44,7 +44,7 @@ def asking(problem: Problem, queries: Sequence[int], pictures: Sequence[Sequence
 def _of_inputs(problem: Problem, chosen: Tensor, pictures: Sequence[Sequence[float]], records: Sequence[Record]
                ) -> Problem:
     if records:
-        raise InvalidInput("This model does not read records; choose data with texts, or give a query or a picture.")
+        raise InvalidInput("This model does not read records; choose data with texts, or give a query or an image.")
     given = _inputs(problem, pictures)
     labels = torch.cat([problem.query_labels[chosen], problem.query_labels.new_zeros(len(given))])
     examples = problem.examples._replace(queries=torch.cat([problem.queries[chosen], given]), query_labels=labels)
@@ -54,7 +54,7 @@ def _of_inputs(problem: Problem, chosen: Tensor, pictures: Sequence[Sequence[flo
 def _of_records(problem: CausalProblem, chosen: Tensor, pictures: Sequence[Sequence[float]], records: Sequence[Record]
                 ) -> Problem:
     if pictures:
-        raise InvalidInput("A language model does not read pictures; give a query or a record.")
+        raise InvalidInput("A language model does not read images; give a query or a record.")
     own = problem.texts_at_hand.of(problem.queries[chosen])
     return problem.with_queries([*token_evidence.as_answered(problem, own), *records])
 
@@ -65,8 +65,8 @@ _asking = by_reads(_of_inputs, _of_records)
 def _inputs(problem: Problem, pictures: Sequence[Sequence[float]]) -> Tensor:
     shape = problem.queries.shape[1:]
     if any(len(one) != shape.numel() for one in pictures):
-        raise InvalidInput(f"A picture does not have the {shape.numel():,} values that "
-                           "the model reads; read it at the size of the training pictures.")
+        raise InvalidInput(f"An image does not have the {shape.numel():,} values that "
+                           "the model reads; read it at the size of the training images.")
     return problem.queries.new_tensor(list(pictures)).reshape(len(pictures), *shape)
 
 

@@ -98,7 +98,7 @@ def script(data: NoisyData, decisions: Mapping[int, Decision]) -> str:
     """The moves as a POSIX shell script; what is removed goes to the folder `REMOVED`. Raises as `moves` does."""
     changed = moves(data, decisions)
     gone = sum(target is None for target in changed.values())
-    said = f"{len(changed) - gone} pictures to another folder, {gone} to {REMOVED}."
+    said = f"{len(changed) - gone} images to another folder, {gone} to {REMOVED}."
     lines = [SCRIPT.format(said=said)]
     for file, target in sorted(changed.items()):
         path = target or f"{REMOVED}/{file}"
@@ -185,7 +185,7 @@ def _own(data: NoisyData) -> Dataset:
 
 def _pictures(data: NoisyData) -> Dataset:
     if not uploads.holds_pictures(_own(data).name):
-        raise InvalidInput("These data are not folders of pictures, so nothing can be moved; use the cleaned copy.")
+        raise InvalidInput("These data are not folders of images, so nothing can be moved; use the cleaned copy.")
     return data.dataset
 
 

@@ -11,7 +11,7 @@ from engine.applications.noisy_labels.source import NoisyData
 
 WORTH = 0.1
 """The part of the way from chance to perfect below which a warning stands."""
-REMEDY = ("Train for more epochs, use larger or colour pictures, add examples, or merge classes that look alike; then "
+REMEDY = ("Train for more epochs, use larger or colour images, add examples, or merge classes that look alike; then "
           "search again.")
 
 

@@ -169,7 +169,7 @@ NETWORK = ByRecipe()
 REGRESSIONS: Mapping[str, Regression] = {
     PRETRAINED: Regression(pretrained_features,
                            "Logistic regression on features of a small pretrained model: EfficientNet-Lite0 for "
-                           "pictures, WordLlama for texts. Nothing is downloaded; features are computed once."),
+                           "images, WordLlama for texts. Nothing is downloaded; features are computed once."),
     LOGISTIC: Regression(_as_they_are, "Logistic regression on the columns as they are read, or on your embeddings, "
                                        "with the penalty that predicts held-out labels best.")}
 

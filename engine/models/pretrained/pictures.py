@@ -79,12 +79,12 @@ def _checked(pictures: np.ndarray) -> np.ndarray:
     """As (n, h, w, c), uint8 or float32 in [0, 1]."""
     pictures = pictures[..., None] if pictures.ndim == 3 else pictures
     if pictures.ndim != 4 or pictures.shape[-1] not in (1, 3) or not pictures.size:
-        raise InvalidInput(f"The pictures have the shape {pictures.shape}; give (n, height, width), or "
+        raise InvalidInput(f"The images have the shape {pictures.shape}; give (n, height, width), or "
                            "(n, height, width, colours) with one or three colours.")
     if pictures.dtype == np.uint8:
         return pictures
     pictures = pictures.astype(np.float32)
     if not (pictures.min() >= 0 and pictures.max() <= 1):
-        raise InvalidInput("The pictures hold numbers that are not from 0 to 1; scale them, or give whole numbers from "
+        raise InvalidInput("The images hold numbers that are not from 0 to 1; scale them, or give whole numbers from "
                            "0 to 255 as uint8.")
     return pictures

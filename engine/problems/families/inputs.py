@@ -74,7 +74,7 @@ def average_pool(x: np.ndarray, image_shape: tuple[int, ...] | None, pool: int) 
     Raises `InvalidInput` where examples are not pictures or the sides do not divide.
     """
     if image_shape is None or image_shape[0] % pool or image_shape[1] % pool:
-        raise InvalidInput(f"pool={pool} does not divide the pictures' sides {image_shape}; use a divisor, or 1.")
+        raise InvalidInput(f"pool={pool} does not divide the images' sides {image_shape}; use a divisor, or 1.")
     h, w, *colour = image_shape
     squares = x.reshape(len(x), h // pool, pool, w // pool, pool, *colour)
     return squares.mean(axis=(2, 4)).reshape(len(x), -1)

@@ -31,7 +31,7 @@ def pretrained_features(dataset: Dataset, split: str, rows: np.ndarray, options:
             return _of_files(dataset, split, rows, options)
         return picture_features(dataset.pictures(split, rows), options)
     if dataset.texts is None:
-        raise InvalidInput(f"{dataset.title} holds neither pictures nor texts, which the model `pretrained` reads; use "
+        raise InvalidInput(f"{dataset.title} holds neither images nor texts, which the model `pretrained` reads; use "
                            "`logistic`.")
     texts = dataset.texts[SPLITS.index(split)]
     return np.concatenate([dataset.features(split, rows).astype(np.float32),

@@ -102,7 +102,7 @@ def test_a_payload_without_records_is_what_it_was():
 
 
 def test_what_cannot_be_asked_is_said(problem):
-    with pytest.raises(InvalidInput, match="does not read pictures"):
+    with pytest.raises(InvalidInput, match="does not read images"):
         request("what-taught")(pictures=((0.0,),)).run(problem)
 
 

@@ -143,7 +143,7 @@ def test_without_weights_it_is_trained_once(folder):
     (["--checkpoint", "weights.safetensors"], "apply to a network; name it with --model"),
     (["--model", "mlp", "--intercept"], "--intercept applies to softmax regression"),
     (["--model", "restnet18"], "There is no model `restnet18`; did you mean `resnet18`?"),
-    (["--model", "cnn"], "needs pictures of at least 4 × 4 pixels"),
+    (["--model", "cnn"], "needs images of at least 4 × 4 pixels"),
     (["--model", "mlp", "--shape", "1,5,4"], "does not hold the 16 features"),
     (["--model", "mlp", "--shape", "a,b"], "write channels, height and width"),
     (["--model", "mlp", "--checkpoint", "weights.safetensors"], "does not fit the model"),

@@ -88,7 +88,7 @@ def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_tr
 @pytest.mark.parametrize(("given", "said"), [
     ([], "No data are given"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
     (["--data", ".", "--source", json.dumps({"dataset": "digits"})], "Both --data and --source specify the data"),
-    (["--data", "."], "There are no pictures in the folder"), (["--source", "[]"], "--source is not a JSON object")])
+    (["--data", "."], "There are no images in the folder"), (["--source", "[]"], "--source is not a JSON object")])
 def test_what_cannot_be_searched(tmp_path, capsys, monkeypatch, given, said):
     monkeypatch.chdir(tmp_path)
     assert main(["noisy-labels", *given, "--out", "x.csv"]) == 2

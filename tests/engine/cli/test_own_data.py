@@ -29,7 +29,7 @@ def test_a_preview_of_a_folder(mine, tmp_path, capsys):
     assert main(["preview-data", "--data", str(mine)]) == 0
     told = capsys.readouterr().out
     assert "3 classes with 18 training examples, read in colour at 32 × 32 pixels; 1 file was not read." in told
-    assert "Not read: dog/broken.png: it cannot be read as a picture" in told and "12 × 12" in told
+    assert "Not read: dog/broken.png: it cannot be read as an image" in told and "12 × 12" in told
     listed = [f"{name}/{place}.png" for name in ("cat", "dog") for place in (0, 1)]
     (tmp_path / "trusted.txt").write_text("\n".join(listed))
     assert main(["preview-data", "--data", str(mine), "--classes", str(tmp_path / "classes.csv"), "--size", "16",

@@ -31,7 +31,7 @@ def test_the_suspects_are_written_and_left_out(problem, capsys):
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ([], "No query is given"), (["--wrong", "10"], "no query 10"), (["--picture", "problem.npz"], "square pictures")])
+    ([], "No query is given"), (["--wrong", "10"], "no query 10"), (["--picture", "problem.npz"], "square images")])
 def test_what_cannot_be_asked_is_one_sentence(problem, capsys, options, said):
     assert main(["what-taught", "--data", "problem.npz", *options, "--out", "ranking.csv"]) == 2
     assert said in capsys.readouterr().err

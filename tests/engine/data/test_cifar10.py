@@ -170,10 +170,10 @@ DAMAGE = {
     "no rows": lambda path: write(path, [], []),
     "label 10": lambda path: write(path, [encoded(WHITE)], [10]),
     "other size": lambda path: write(path, [encoded(WHITE[:31])], [1]),
-    "no picture": lambda path: write(path, [b"hello"], [1]),
-    "half a picture": lambda path: write(path, [encoded(pixels("test")[0])[:900]], [1]),
+    "no image": lambda path: write(path, [b"hello"], [1]),
+    "half an image": lambda path: write(path, [encoded(pixels("test")[0])[:900]], [1]),
     "null": lambda path: write(path, [None], [1]),
-    "numbers for pictures": lambda path: pq.write_table(pa.table({"img": [1, 2], "label": [1, 2]}), path),
+    "numbers for images": lambda path: pq.write_table(pa.table({"img": [1, 2], "label": [1, 2]}), path),
 }
 
 

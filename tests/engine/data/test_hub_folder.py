@@ -95,7 +95,7 @@ def test_what_save_to_disk_wrote_is_read(tmp_path):
     (lambda folder: pq.write_table(pa.table({"image": [{"bytes": None, "path": "a.png"}], "label": [0]}).
                                    replace_schema_metadata({hub_folder.NOTES: json.dumps({"info": {"features": {
                                        "label": CLASSES}}}).encode()}), _under(folder, "train.parquet")),
-     "its picture in another file"),
+     "its image in another file"),
     (lambda folder: pq.write_table(pa.table({"image": [{"bytes": b"\x89PNG", "path": "a.png"}]}),
                                    _under(folder, "train.parquet")), "no column of classes"),
     (lambda folder: _under(folder, "state.json").write_text("{}"), "names no data files"),

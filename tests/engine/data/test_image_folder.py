@@ -108,13 +108,13 @@ def test_pictures_are_turned_upright(tmp_path):
 
 def test_unreadable_files_are_skipped_listed_and_counted(tmp_path):
     plain(tmp_path)
-    (tmp_path / "cat" / "broken.png").write_bytes(b"not a picture")
+    (tmp_path / "cat" / "broken.png").write_bytes(b"not an image")
     (tmp_path / "dog" / "cut.png").write_bytes((tmp_path / "dog" / "0.png").read_bytes()[:40])
     (tmp_path / "dog" / "notes.txt").write_text("left alone")
     data = load_image_folder(tmp_path)
     assert dict(data.left_out) == {"cat/broken.png": image_folder.UNREADABLE, "dog/cut.png": image_folder.UNREADABLE,
-                                   "dog/notes.txt": "not a supported picture format"}
-    assert any("`cat/broken.png` and 1 more (it cannot be read as a picture)" in said for said in data.said)
+                                   "dog/notes.txt": "not a supported image format"}
+    assert any("`cat/broken.png` and 1 more (it cannot be read as an image)" in said for said in data.said)
     assert len(data.y_train) + len(data.y_test) == 16
 
 
@@ -138,7 +138,7 @@ def test_no_such_path(tmp_path):
 
 
 def test_faults_of_the_layout(tmp_path):
-    refused("no pictures in the folder", tmp_path)
+    refused("no images in the folder", tmp_path)
     picture(tmp_path / "a.png")
     refused("no class folders in the folder", tmp_path)
     plain(tmp_path, ("cat",))
@@ -167,7 +167,7 @@ def test_faults_of_train_and_test_folders(tmp_path):
     refused("only one class, `cat`", tmp_path / "second")
     (tmp_path / "third" / "train").mkdir(parents=True)
     (tmp_path / "third" / "test").mkdir()
-    refused("no pictures in the folder", tmp_path / "third")
+    refused("no images in the folder", tmp_path / "third")
 
 
 def test_limits(tmp_path):
@@ -285,7 +285,7 @@ def test_a_list_of_wrong_labels_gives_flags(tmp_path):
 def test_a_list_that_names_no_picture_is_refused(tmp_path):
     root = plain(tmp_path)
     (root / image_folder.WRONG_LABELS).write_text("cat/99.png\n", encoding="utf-8")
-    refused("lists `cat/99.png`, which is not a picture of the folder", root)
+    refused("lists `cat/99.png`, which is not an image of the folder", root)
     (root / image_folder.WRONG_LABELS).write_bytes(b"\xff\xfe\xfa")
     refused("cannot be read; save it as UTF-8", root)
 
@@ -293,5 +293,5 @@ def test_a_list_that_names_no_picture_is_refused(tmp_path):
 def test_a_folder_of_tables_is_refused_with_what_to_give(tmp_path):
     for name in ("train.csv", "test.csv"):
         (tmp_path / name).write_text("a,label\n1,x\n2,y\n")
-    with pytest.raises(InvalidInput, match="no pictures, but `test.csv`; give that file itself"):
+    with pytest.raises(InvalidInput, match="no images, but `test.csv`; give that file itself"):
         uploads.keep_path(tmp_path)

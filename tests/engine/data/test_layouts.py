@@ -91,7 +91,7 @@ def test_annotations_of_objects_are_no_classes(tmp_path):
 
 
 def test_queries_without_anything_to_search_are_refused(tmp_path):
-    with pytest.raises(InvalidInput, match=r"pictures in `val` \(4\) and `test` \(4\) but none in `train`"):
+    with pytest.raises(InvalidInput, match=r"images in `val` \(4\) and `test` \(4\) but none in `train`"):
         load_image_folder(folder(tmp_path, listing("val/", "test/")))
 
 
@@ -182,7 +182,7 @@ def test_a_table_beside_pictures_says_splits_and_what_it_lacks(tmp_path):
             "images/3.png,,train\n")
     data = labelled(tmp_path, "labels.csv", text)
     assert data.files == ("images/0.png", "images/1.png") and data.test_files == ("images/2.png",)
-    assert data.left_out[0] == ("images/3.png", "labelled with none") and "1 row of it name no picture" in data.said[1]
+    assert data.left_out[0] == ("images/3.png", "labelled with none") and "1 row of it name no image" in data.said[1]
 
 
 @pytest.mark.parametrize(("changes", "said"), [
@@ -225,7 +225,7 @@ def test_pixels_that_are_not_finite_are_said_with_their_number(tmp_path):
         return tif(values)
 
     data = levels(tmp_path, content)[1]
-    assert "2 pictures have pixels that are not finite: NaN and −∞ are read as black, ∞ as white." in data.said
+    assert "2 images have pixels that are not finite: NaN and −∞ are read as black, ∞ as white." in data.said
 
 
 def test_an_eight_bit_picture_in_sixteen_is_the_same_picture(tmp_path):
@@ -246,7 +246,7 @@ def test_shapes_in_the_alpha_channel_are_seen(ink, paper, tmp_path):
 
 
 def test_pictures_that_are_all_alike_are_said_to_be(tmp_path):
-    assert "All pictures are identical" in levels(tmp_path, lambda k: png(np.zeros((12, 12), np.uint8)))[1].said[0]
+    assert "All images are identical" in levels(tmp_path, lambda k: png(np.zeros((12, 12), np.uint8)))[1].said[0]
 
 
 def test_sixteen_bits_in_colour_palettes_cmyk_and_frames():
@@ -263,19 +263,19 @@ def test_sixteen_bits_in_colour_palettes_cmyk_and_frames():
     Image.fromarray(square()).save(frames, "GIF", save_all=True, append_images=[Image.fromarray(square(1))])
     contents = {"a.gif": frames.getvalue(), "b.jpg": png(np.stack([square()] * 4, -1), "CMYK", "JPEG")}
     found = survey(lambda name: contents[name], list(contents))
-    assert found.framed == 1 and "1 picture has several frames, of which the first is read." in found.said
+    assert found.framed == 1 and "1 image has several frames, of which the first is read." in found.said
 
 
 def test_a_table_of_pictures_is_told_from_one_of_something_else(tmp_path):
     root = folder(tmp_path, listing(""))
     pd.DataFrame({"file": ["A/0.png"], "given": ["A"], "label": ["B"]}).to_csv(root / "decided.csv", index=False)
     data = load_image_folder(root)
-    assert data.class_names == ("A", "B") and ("decided.csv", "not a supported picture format") in data.left_out
+    assert data.class_names == ("A", "B") and ("decided.csv", "not a supported image format") in data.left_out
 
 
 def test_pictures_of_kinds_that_are_not_read_are_named(tmp_path):
     root = folder(tmp_path, listing("A/", "B/"))
     (root / "A" / "photo.heic").write_bytes(b"x")
     for read in (load_image_folder(root), datasets.load(uploads.keep_path(root))):
-        assert read.left_out == (("A/photo.heic", "not a supported picture format"),)
-        assert "`A/photo.heic` (not a supported picture format)" in read.said[-1]
+        assert read.left_out == (("A/photo.heic", "not a supported image format"),)
+        assert "`A/photo.heic` (not a supported image format)" in read.said[-1]

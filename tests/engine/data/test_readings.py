@@ -148,7 +148,7 @@ def test_a_preview_says_what_was_understood_and_what_was_skipped():
     assert all(one.smallest[0] >= 40 and one.largest[0] <= 45 and one.example.startswith(one.name)
                for one in found.classes)
     assert dict(found.left_out).keys() == {"cat/broken.jpg", "notes.txt", "mine/.DS_Store"}
-    assert "cannot be read as a picture" in dict(found.left_out)["cat/broken.jpg"]
+    assert "cannot be read as an image" in dict(found.left_out)["cat/broken.jpg"]
     assert found.said == data.load(kept()).said and "`notes.txt`" in found.said[0]
     assert found.sentence == ("3 classes with 18 training examples, read in colour at 32 × 32 pixels; 3 files were not "
                               "read.")

@@ -87,7 +87,7 @@ def test_other_content_has_another_name(home):
     (npz(y_train=np.zeros(8, int)), "mine.npz", "two or more classes"),
     (npz(x_train=np.array([[{}] * 3] * 8)), "mine.npz", "never unpickled"),
     (npz(candidates=np.array([99])), "mine.npz", "candidate 99"),
-    (npz(), "mine.zip", "two or more|class|pictures"),
+    (npz(), "mine.zip", "two or more|class|images"),
     (pictures(), "mine.npz", "has no `x_train`"),
     (pictures(classes=("cat",)), "mine.zip", "class"),
     (zip_of("a.txt", "b/c.txt"), "mine.zip", "class"),

@@ -67,8 +67,8 @@ WITHOUT = {
     ("language-curve", "small"): HOURS.format("an hour"), ("language-lds", "small"): HOURS.format("an hour"),
     ("language-removal", "small"): HOURS.format("an hour"), ("language-steps", "small"): HOURS.format("an hour"),
     ("language-explained", "small"): HOURS.format("twenty minutes"),
-    ("label-methods", "large"): HOURS.format("half an hour, after the features of its pictures"),
-    ("label-trials", "small"): HOURS.format("ten minutes, after the features of its pictures"),
+    ("label-methods", "large"): HOURS.format("half an hour, after the features of its images"),
+    ("label-trials", "small"): HOURS.format("ten minutes, after the features of its images"),
     ("mixed-precision", "small"): HOURS.format("twelve minutes"), ("poison", "small"): HOURS.format("five minutes"),
     ("poison-records", "small"): HOURS.format("two minutes"), ("poison", "right-labels"): HOURS.format("ten minutes"),
 }

@@ -64,7 +64,7 @@ def test_what_is_refused():
         build_model("zzz", (3, 32, 32), 10)
     with pytest.raises(InvalidInput, match=r"`resnet18` does not take inputs of shape \(1, 8, 8\)"):
         build_model("resnet18", (1, 8, 8), 10)
-    with pytest.raises(InvalidInput, match=r"`alexnet` does not take inputs of shape \(3, 32, 32\).* larger pictures"):
+    with pytest.raises(InvalidInput, match=r"`alexnet` does not take inputs of shape \(3, 32, 32\).* larger images"):
         build_model("alexnet", (3, 32, 32), 10)
     with pytest.raises(InvalidInput, match=r"at least 4 × 4 pixels.* not inputs of shape \(64,\); use `mlp`"):
         build_model("cnn", (64,), 10)

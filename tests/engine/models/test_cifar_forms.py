@@ -51,7 +51,7 @@ def test_the_last_block_and_the_head(name, starts):
 
 
 def test_pictures_that_are_too_small():
-    with pytest.raises(InvalidInput, match="`vgg19_bn_cifar` needs pictures of at least 32 × 32"):
+    with pytest.raises(InvalidInput, match="`vgg19_bn_cifar` needs images of at least 32 × 32"):
         build_model("vgg19_bn_cifar", (1, 28, 28), 10)
-    with pytest.raises(InvalidInput, match="needs pictures"):
+    with pytest.raises(InvalidInput, match="needs images"):
         build_model("resnet18_cifar", (64,), 10)

@@ -123,7 +123,7 @@ def test_pictures_differ_between_epochs_and_seeds_and_are_those_of_the_row_alone
 
 def test_flat_inputs_are_no_pictures():
     x, y = data()
-    with pytest.raises(InvalidInput, match="not pictures"):
+    with pytest.raises(InvalidInput, match="not images"):
         train(lambda: nn.Linear(60, 3), x.flatten(1), y, Recipe(**PLAIN, flip=True), SEED)
 
 

@@ -90,7 +90,7 @@ def test_softmax_sources_are_written_as_they_were_before_there_were_networks():
 @pytest.mark.parametrize(("change", "sentence"), [
     ({"model": "resnet81"}, "There is no model `resnet81`"),
     ({"selection": "^none$"}, "No parameter's name matches"),
-    ({"pool": 4}, "needs pictures of at least 4 × 4 pixels"),
+    ({"pool": 4}, "needs images of at least 4 × 4 pixels"),
 ])
 def test_what_makes_no_sense_is_refused(change, sentence):
     with pytest.raises(InvalidInput, match=sentence):

@@ -208,7 +208,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
                 picture = io.BytesIO()
                 Image.new("L", (10 + place, 12 + label), 40 + 120 * label + place).save(picture, "PNG")
                 packed.writestr(f"mine/{name}/{place}.png", picture.getvalue())
-        packed.writestr("mine/cat/broken.png", b"not a picture")
+        packed.writestr("mine/cat/broken.png", b"not an image")
         packed.writestr("mine/wrong_labels.txt", "cat/0.png\ncat/1.png\ndog/2.png\ndog/3.png\n")
     archive.seek(0)
     name = data.uploads.keep(archive, "mine.zip")

@@ -30,7 +30,7 @@ def test_each_picture_stands_at_its_place_of_the_sheet(name):
     for place, row in enumerate(ROWS):
         down, right = place // across * high, place % across * wide
         assert np.array_equal(pixels[down:down + high, right:right + wide], dataset.image("train", row))
-    assert not pixels[2 * high:, wide:].any(), "places of no picture are empty"
+    assert not pixels[2 * high:, wide:].any(), "places of no image are empty"
 
 
 def test_a_dot_says_its_file_or_its_words():

@@ -118,7 +118,7 @@ def test_an_npz_without_the_rows_that_go(tmp_path):
     with np.load(io.BytesIO(cleaning.copy(found, decided))) as arrays:
         assert (arrays["x_train"] == np.delete(x, 4, 0)).all() and arrays["y_train"][6] == 2
         assert (np.delete(arrays["y_train"], 6) == np.delete(np.delete(y, 4), 6)).all()
-    with pytest.raises(InvalidInput, match="not folders of pictures"):
+    with pytest.raises(InvalidInput, match="not folders of images"):
         cleaning.script(found, decided)
 
 
