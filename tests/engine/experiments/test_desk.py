@@ -39,6 +39,8 @@ def test_it_is_planned_seed_by_seed(name):
 def test_the_sizes_are_the_papers_where_they_fit():
     cnn = EXPERIMENTS["table-a7"].presets
     assert cnn["desk"].settings["source"] == cnn["paper"].settings["source"] and cnn["desk"].seeds == 3
+    pooled = differences(EXPERIMENTS["table-a7"], "pooled")
+    assert "pixels averaged over squares with a side of: 2; the paper: 1" in pooled
     main = NoisySource.parse(EXPERIMENTS["table-5-1"].presets["desk"].settings["sources"][0])
     assert (main.n_train, main.trusted, main.noise, main.recipe.epochs, main.model) == (
         None, 500, 0.2, 40, "resnet18_quarter_cifar") and main.recipe.mixed
