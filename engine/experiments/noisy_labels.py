@@ -149,7 +149,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def cost(source: Mapping[str, Any], trainings: float = 1.5) -> float:
-    """Guessed seconds on two processor cores: trainings of so many examples and epochs."""
+    """Guessed seconds on two CPU cores: trainings of so many examples and epochs."""
     return trainings * training_seconds(NoisySource.parse(source))
 
 
