@@ -21,7 +21,7 @@ THUMBNAIL = 96
 
 
 def show(source: NoisySource, done: bool) -> None:
-    """The preview, its classes to edit, and the choices of a reading. done: whether the search is finished."""
+    """The preview, its classes to edit, and the choices of a reading. done: whether the search was started."""
     if not source.is_own:
         return
     name = source.dataset
