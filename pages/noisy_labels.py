@@ -29,7 +29,7 @@ def main() -> None:
     source = state.source()
     scored = searches.scored(desk(), source)
     example.mark(source.dataset, desk().example(searches.SuspicionRequest(source=source)), texts=False)
-    own_data.show(source, scored is not None)
+    own_data.show(source, scored is not None or searches.under_way(desk(), source) is not None)
     with st.spinner("Reading the data"):
         sample = searches.sampled(desk(), source)
     verified.carry(sample)

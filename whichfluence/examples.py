@@ -120,7 +120,7 @@ def pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
             raise InvalidInput(f"The {noun} gives dictionaries with {', '.join(map(repr, batch))}; {PAIR}.")
         batch = [batch[name] for name in names]
     if not isinstance(batch, Sequence) or len(batch) != 2:
-        raise InvalidInput(f"The {noun} gives {len(batch) if isinstance(batch, Sequence) else 'no'} parts an example; "
+        raise InvalidInput(f"The {noun} gives {len(batch) if isinstance(batch, Sequence) else 'no'} parts per example; "
                            f"{PAIR}.")
     return _inputs(batch[0]), _tensor(batch[1])
 

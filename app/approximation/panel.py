@@ -36,18 +36,19 @@ ALIKE = ("**Query loss** (its log-likelihood, minus the loss), **soft margin** a
          "coincide.")
 LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer equals the exact one for "
           "every step size (up to rounding of scores near zero).")
-BENT = ("In a network even the **query logit** is nonlinear in the parameters, so every first-order answer worsens "
-        "with the step.")
-TOKENS = ("A language model is nonlinear in its parameters, so every first-order answer worsens with the step. The "
-          "**answer "
-          "logit** and the **answer margin** are read at one token; the **response loss** is minus the mean "
-          "log-likelihood of all tokens of a response, the **explanation loss** that of the explanation's tokens.")
-BENT_TOKENS = "A language model is nonlinear in its parameters, so the first-order answer worsens with the step."
+BENT = ("In a network even the **query logit** is nonlinear in the parameters, so every first-order answer becomes "
+        "less accurate as the step grows.")
+TOKENS = ("A language model is nonlinear in its parameters, so every first-order answer becomes less accurate as the "
+          "step grows. The **answer logit** and the **answer margin** are read at one token; the **response loss** is "
+          "minus the mean log-likelihood of all tokens of a response, the **explanation loss** that of the "
+          "explanation's tokens.")
+BENT_TOKENS = ("A language model is nonlinear in its parameters, so the first-order answer becomes less accurate as "
+               "the step grows.")
 WORDED = {"span": " This **span** is a mean over the tokens of the marked words.",
           "contrast": " This **contrast** is a difference between two sums over all tokens of a response."}
 """Kind of a behavior with words of the reader's -> what else to see in its curve."""
-OPTIMUM = ("For a tiny weight the optimum moves linearly, and an exact solve agrees. As α grows the path of optima "
-           "curves, and the inverse Hessian extrapolates its first derivative. Solvers other than **Cholesky** add an "
+OPTIMUM = ("For a tiny weight the optimum moves linearly, and an exact solve agrees. As α grows, the path of optima "
+           "bends, and the inverse Hessian extrapolates its first derivative. Solvers other than **Cholesky** add an "
            "error of their own: they solve the linear system approximately.")
 NO_OPTIMUM = ("A network trained by stochastic gradient descent is not at an optimum. The exact side takes 20 L-BFGS "
               "iterations from it, with damping 0.01, with and without the weight α; their difference is compared "
@@ -161,7 +162,7 @@ def _spoken(chosen: CurveChoice, means: pd.DataFrame, name: str) -> str:
 def _progress(curves: ErrorCurves, noun: str) -> None:
     if curves.complete:
         return
-    text = "Training the model of another seed" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
+    text = "Training the model with another seed" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
     st.progress(curves.done / curves.total, text=f"{text}; the chosen point is already shown")
 
 
@@ -228,9 +229,9 @@ def residual_table(points: Mapping[str, CurvePoint]) -> None:
     """What each solver left unsolved, and beside it how well it ranks, which the residual does not say."""
     glossary.markdown("**Residual of the linear solves, and agreement of the rankings**")
     glossary.caption(
-        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve: 0 is solved. A residual measures "
-        "the solve, not the ranking; Kendall's τ and top-5% overlap with the exact answer at the chosen α measure the "
-        "ranking (± 95% over queries). LiSSA and other fixed-length methods have no tolerance.")
+        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 means solved. A residual "
+        "measures the solve, not the ranking; Kendall's τ and top-5% overlap with the exact answer at the chosen α "
+        "measure the ranking (± 95% over queries). LiSSA and other fixed-length methods have no tolerance.")
     table = tables.residuals(tables.by_title(points))
     formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
     formats |= {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns

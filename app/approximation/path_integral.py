@@ -60,9 +60,9 @@ def _show(path: PathIntegral, source: ProblemSource, behavior: str, alpha: float
     glossary.markdown(f"{equal} (largest gap over all queries {figures(path.gap, 2)}). The dashed rectangle, "
                       f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
     glossary.caption(
-        f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two computations of one number: "
-        f"{len(path.alphas)} re-optimised points in between, and the two ends alone. A gap above rounding would mean "
-        "that a re-optimisation did not converge.")
+        f"Query {query}, training example {row}, α from 0 to {short(alpha)}. The same number, computed in two ways: "
+        f"{len(path.alphas)} re-optimised points in between, and the two ends alone. A gap larger than rounding error "
+        "would mean that a re-optimisation did not converge.")
     downloads.chart_extras("path", rates, command=commands.of_problem(
         "path-integral", source, "--behavior", behavior, "--alpha", repr(alpha), "--example", row, "--out", "path.csv"),
                            quantity=direction.rate(read), source=source, charts=["path:rates"])

@@ -28,8 +28,8 @@ SCORED = 50
 def show(source: ProblemSource, behavior: str, process: Replay) -> None:
     """A switch, and below it the errors, or the job that computes them."""
     if not toggle(NAME, "Approximations of this run, and influence by training time",
-                  help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
-                       "by cause. It runs as a job."):
+                  help="The exact derivative of the run compared with SOURCE and data value embeddings, with SOURCE's "
+                       "error by cause. It runs as a job."):
         return
     request = RunErrorsRequest(behavior=behavior, candidates=SCORED, process=process)
     errors = job_panel.beside(desk().ask(request.of(source)))

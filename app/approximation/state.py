@@ -77,7 +77,7 @@ def controls(panel: str) -> CurveChoice | None:
     solvers = curve_questions.solvers(pickers.problem_class().kind)
     solver = next(iter(solvers))
     if panel == "alpha":
-        solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
+        solver = pick("solver", "Solver in the scatter plot", list(solvers), solver, lambda name: solvers[name].title,
                       area=row, width=200,
                       help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
     draws = pick("draws", "Seeds", DRAWS, _default_draws(), str, area=row, width=90,

@@ -65,8 +65,8 @@ def _show(answer: LinearRange, source: ProblemSource, request: LinearRangeReques
         if len(frame):
             middle = frame.groupby(["change", "epsilon"], as_index=False)["error"].median()
             draw(chart.errors, frame, middle, TOLERANCE, key="linear-range", alt=_spoken(answer))
-        glossary.caption("Error: the change of the behavior by retraining minus the derivative's prediction, relative "
-                         "to the prediction, over all queries. Each mark is a training run; lines connect "
+        glossary.caption("Error: the change of the behavior under retraining minus the derivative's prediction, "
+                         "relative to the prediction, over all queries. Each mark is a training run; lines connect "
                          f"medians.{_beside(answer.errors, frame)}")
     with right:
         st.subheader("Is this run differentiable?")

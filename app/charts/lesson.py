@@ -12,7 +12,7 @@ from app.charts import figure, ink
 
 HEIGHT, PLANE = 320, 420
 LONG = 36
-"""Letters of an axis title that fit beside a chart of that height before a class."""
+"""Letters of an axis title that fit beside a chart of that height before a class, and below one on a phone."""
 HELPS, HARMS, THIRD = "#3A92CF", "#D55E00", "#009E73"
 GREY = "#888888"
 
@@ -32,9 +32,9 @@ def changes(frame: pd.DataFrame, title: Sequence[str]) -> alt.LayerChart:
     return alt.layer(bars, zero).properties(height=max(180, 34 * len(frame)))
 
 
-def upright(title: str) -> str | list[str]:
-    """The title of an upright axis, a long one in two lines, of which a bracket or what follows a colon or a comma
-    begins the second."""
+def in_lines(title: str) -> str | list[str]:
+    """The title of an axis, a long one in two lines, of which a bracket or what follows a colon or a comma begins the
+    second."""
     return re.split(r" (?=\()|(?<=:) |, ", title, maxsplit=1) if len(title) > LONG else title
 
 
@@ -43,8 +43,8 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     x_title, y_title = (f"{title}, 1 supports most" if diagonal else title for title in (x_title, y_title))
     axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
     points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
-        x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
-        y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis), key="example:Q",
+        x=alt.X("x:Q", title=in_lines(x_title), scale=alt.Scale(zero=False), axis=axis),
+        y=alt.Y("y:Q", title=in_lines(y_title), scale=alt.Scale(zero=False), axis=axis), key="example:Q",
         tooltip=[alt.Tooltip("example:Q"), alt.Tooltip("label:N"), alt.Tooltip("x:Q", format="+.3g", title=x_title),
                  alt.Tooltip("y:Q", format="+.3g", title=y_title)])
     if not diagonal:
@@ -60,8 +60,8 @@ def axes(x: tuple[float, float], y: tuple[float, float], x_title: str, y_title: 
     axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
     ends = pd.DataFrame({"x": x, "y": y})
     return alt.layer(alt.Chart(ends).mark_point(opacity=0, tooltip=None).encode(
-        x=alt.X("x:Q", title=x_title, scale=across, axis=axis),
-        y=alt.Y("y:Q", title=upright(y_title), scale=up, axis=axis))).properties(height=HEIGHT)
+        x=alt.X("x:Q", title=in_lines(x_title), scale=across, axis=axis),
+        y=alt.Y("y:Q", title=in_lines(y_title), scale=up, axis=axis))).properties(height=HEIGHT)
 
 
 def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: str = "step size η",
@@ -75,7 +75,7 @@ def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: 
     lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False),
                 scale=alt.Undefined if longest is None else alt.Scale(domain=[0, longest], nice=False)),
-        y=alt.Y("value:Q", title=upright(unit)), color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
+        y=alt.Y("value:Q", title=in_lines(unit)), color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None,
                                   legend=legend))
     at = frame.iloc[(frame[x] - at_x).abs().argmin()]
@@ -92,7 +92,7 @@ def line(frame: pd.DataFrame, unit: str, x: str, title: str) -> alt.LayerChart:
     """The tangent alone. frame: x, tangent."""
     return alt.layer(alt.Chart(frame).mark_line(strokeWidth=2.2, color=HARMS, strokeDash=[6, 4]).encode(
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)),
-        y=alt.Y("tangent:Q", title=upright(unit)))).properties(height=HEIGHT)
+        y=alt.Y("tangent:Q", title=in_lines(unit)))).properties(height=HEIGHT)
 
 
 def inspection(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:

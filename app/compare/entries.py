@@ -66,9 +66,16 @@ def _method(method: NamedMethod) -> SearchEntry:
     if scoring is not None and _fits(scoring):
         return SearchEntry(title, codes.encode(scoring))
     reason = "" if scoring is None else refusal(_source(), scoring)
-    return SearchEntry(f"{title} · not for this model", unfit=reason or (
-        f"{method.title} is not defined for {pickers.problem_class().noun}, or takes too long there. "
-        "Choose another model in the sidebar, or another method."))
+    return SearchEntry(f"{title} · not for this model", unfit=reason or _unfit(method))
+
+
+def _unfit(method: NamedMethod) -> str:
+    """Why the chosen kind of model does not have a method, and which kinds have it."""
+    here, models = pickers.problem_class(), presets.answered_on(method)
+    if here.kind in models:
+        return f"{method.title} takes too long on {here.noun}; choose another method."
+    return (f"{method.title} is not defined for {here.noun}. It can be computed on {' or '.join(models.values())}: "
+            "choose such a model in the sidebar, or another method.")
 
 
 def _fits(scoring: Scoring) -> bool:

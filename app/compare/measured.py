@@ -58,7 +58,7 @@ def below(compared: Compared, checked: Checked) -> None:
                   key="compare:measure", icon=":material/fact_check:", on_click=spot_check.request,
                   args=([one.scoring.digest for one in rest],),
                   help="Computes their exact answers for some candidates: "
-                       f"{guesses.between(sum(one.seconds for one in rest))} on two processor cores.")
+                       f"{guesses.between(sum(one.seconds for one in rest))} on two CPU cores.")
 
 
 def _measured(scores: Scores, checked: SpotCheck | NotMeasured | Waiting) -> MeasuredRow:

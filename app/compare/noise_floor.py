@@ -60,7 +60,7 @@ def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int
         agreement = comparison.agreement(metric, 0, 1)
         reached += [] if math.isnan(agreement.mean) else [agreement]
         words.append(f"The exact answers to “{own.own.title}” under two seeds, +{own.seeds[0]} and +{own.seeds[1]}, "
-                     f"agree by {METRICS[metric].title} {plus_minus(agreement.mean, agreement.ci95)}.")
+                     f"agree with {METRICS[metric].title} {plus_minus(agreement.mean, agreement.ci95)}.")
     lowest = min(reached, key=lambda one: one.mean, default=None)
     if lowest is None:
         return FloorWords("seed ?", " ".join(words))

@@ -214,7 +214,7 @@ def query_picker(compared: Compared, metric: str, pair: tuple[int, int]) -> int 
         return f"query {text} · {query_words(dataset, sample, int(text))} · {METRICS[metric].title} {value}"
 
     text = pick("ranks", "Rankings of", options, ALL, title, width=430, help=(
-        "For all queries, dots and the top list rank by the mean score, and the density pools the queries."))
+        "For all queries, the scatter plot and the top list use the mean score, and the density pools the queries."))
     if text == ALL:
         return None
     choice.hold("query", text)

@@ -67,5 +67,5 @@ def _cost(scoring: Scoring, listed: Sequence[Scoring]) -> str:
     time = "under a second" if live and seconds * seeds < AT_ONCE else guesses.between(seconds * seeds)
     narrows = bool(listed) and count != desk().candidate_count(source, listed, optima)
     fewer = " Fewer candidates are then ranked for the whole list." if narrows else ""
-    return (f"{time}{over}{f' and {seeds} seeds' if seeds > 1 else ''}, estimated for two processor cores"
+    return (f"{time}{over}{f' and {seeds} seeds' if seeds > 1 else ''}, estimated for two CPU cores"
             + ("." if live else "; it runs as a job.") + fewer)

@@ -47,8 +47,8 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
     rows = sampled.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(sampled, rows, values)
     if not len(table):
-        st.info("No candidate has a usable score under this specification: each did not converge, or its error bound "
-                "exceeds the distance to half of the others. So none has a self-influence.")
+        st.info("No candidate has a usable score under this specification: each either did not converge, or has an "
+                "error bound larger than its distance to half of the others. So none has a self-influence.")
         return
     top = table.head(n)
     largest = float(np.nanmax(np.abs(values)))

@@ -170,7 +170,7 @@ def _computed(sampled: SampledProblem, request: GroupRequest) -> pd.DataFrame | 
     count, singles = len(request.rows), request.singles
     seconds = cost.guess([request.scoring], sampled.problem, 1 + count if singles else 1)
     if seconds > WARNED and desk().known(request) is None:
-        glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
+        glossary.caption(f"It takes {guesses.between(seconds)} on two CPU cores"
                          + (f", once for each of {count:,} examples." if singles else "."))
     label = "Also compute each example alone" if singles and count > FEW else (
         f"Compute the effect of all {count:,} at once" + (", and one by one" if singles else ""))

@@ -26,7 +26,7 @@ ROWS: Mapping[str, Callable[[Meaning], str]] = {
 def names() -> str:
     """The guide as Markdown."""
     command = lacking()
-    note = f"\nThe agreement between readings is not computed yet: `{command}` does.\n" if command else ""
+    note = f"\nThe agreement between readings has not been computed yet; `{command}` computes it.\n" if command else ""
     return _INTRODUCTION + note + "".join(f"\n## {name.title}\n\n{_section(name)}\n" for name in NAMES.values())
 
 

@@ -33,8 +33,8 @@ WORDS = {
     "agreement": "Kendall's τ, top-5% overlap and sign agreement of two rankings, per query, then averaged.",
     "exact": "Computed to a stated error bound: as the process is defined, or as an optimum or a linear system solved "
              "to a bound.",
-    "noise floor": "The agreement between exact answers of two training seeds. Above it, "
-                   "rankings do not separate two methods.",
+    "noise floor": "The agreement between exact answers of two training seeds. Two methods whose rankings agree more "
+                   "than this cannot be distinguished.",
     "path": "The sum of Kendall distances when behavior, intervention and training process change one at a time "
             "between two answers.",
     "direct difference": "The Kendall distance between two answers, without intermediate specifications.",
@@ -47,12 +47,12 @@ WORDS = {
     "mismatched rationale": "A training record with the explanation of another record.",
     "query ablation": "Detection of poisoned records for each combination of query and target.",
     "baseline": "A ranking that implies no specification, such as random scores or BM25.",
-    "implied specification": "The behavior, intervention and training process of the question that a method of the "
+    "implied specification": "The behavior, intervention and training process of the question that a method from the "
                              "literature answers.",
     "scale": "The size of a study: small is a quick check that the code runs, desk takes hours on two cores, paper "
              "has the paper's sizes.",
     "embedded": "Part of the program: data, models and results that need no download.",
-    "seed": "It determines the sample of data, initial weights and batches. Intervals over seeds repeat all of it.",
+    "seed": "It determines the sample of data, initial weights and batches. Intervals over seeds repeat all three.",
     "preset": "A named list of specifications, or the scale of a study.",
     "job": "A computation in the queue. A worker runs it in parts that are stored as they finish.",
 }

@@ -80,7 +80,7 @@ def _modules(modules: pd.DataFrame, ranking: Ranking) -> None:
             head=["shared" if head == language.SHARED else str(head) for head in own["head"]])
         st.dataframe(heads, hide_index=True, width="stretch", column_config=look,
                      alt="What each attention head adds to the score of this record")
-        glossary.caption("*shared*: a matrix of an adapter that all heads of its layer use, or a layer without heads.")
+        glossary.caption("*shared*: an adapter matrix that all heads of its layer use, or a layer without heads.")
 
 
 def _ranks(ranking: Ranking, records: pd.DataFrame, row: int) -> None:

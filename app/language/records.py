@@ -117,7 +117,7 @@ def _by_query(wanted: Study) -> Attributed | None:
 def _head(wanted: Study, facts: Mapping[str, int], ranking: Ranking, query: int | None) -> None:
     """What stands below, and what was trained on."""
     many = facts["truncated"]
-    cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
+    cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and cut at the start of "
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
     over = "for your prompt" if wanted.typed else "averaged over the queries" if query is None else f"for query {query}"
     through = "" if "unmarked" not in facts else (

@@ -42,7 +42,7 @@ VIEWS = {"detection": "Detection", "records": "Records", "ablation": "Query abla
 LAYER_TITLES = {0.25: "Layer at 1/4 of the depth", 0.5: "Middle layer", 0.75: "Layer at 3/4 of the depth",
                 1.0: "Last layer"}
 FILTERS = {"all": "All records", "found": "In the top 10% of one behavior, but not of another"}
-ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
+ABOUT = {"task": "the task's held-out queries", "mine": "my own prompt"}
 OWN_RECORDS = """One JSON object per line, or a list of them: `prompt` and `response` (or `completion`), `messages` or
 `conversations` (their last answer), or `instruction`, `input` and `output`. Optional: `spans`
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)

@@ -22,7 +22,7 @@ def show() -> None:
     count = f"{len(trainings)} training{'s' if len(trainings) > 1 else ''}"
     with st.expander(f"On this machine's disk: {count}, {total}", icon=":material/hard_drive:"):
         glossary.caption(
-            "Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a later run "
+            "Checkpoints and cached gradients, which new runs reuse. Results are not deleted with them; a later run "
             "that needs them retrains the model.")
         busy = models.busy()
         for training in trainings:
@@ -41,8 +41,8 @@ def _row(training: Training, busy: bool) -> None:
             return
         with st.popover("Delete", icon=":material/delete:"):
             glossary.markdown(
-                f"Delete {spell_bytes(training.size)} of this training? Results stay; new queries need a "
-                "new training.")
+                f"Delete {spell_bytes(training.size)} of this training? Results are not deleted; new queries need a "
+                "new training run.")
             st.button("Delete for good", key=f"language:kept:{training.digest}", type="primary", on_click=job_panel.act,
                       args=(_delete, training.digest))
 

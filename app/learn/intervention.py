@@ -26,7 +26,7 @@ def _cloud(alpha: float, removed: Scores, raised: Scores, key: str) -> tuple[pd.
     sample = problem()
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, removed, raised, query)
-    draw(charts.cloud, frame, "rank when left out", "rank when it weighs α more", True, key=key,
+    draw(charts.cloud, frame, "rank when left out", "rank when upweighted by α", True, key=key,
          alt="Ranks of training examples for one query: left out across, upweighted by α up.",
          caption=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
     return frame, query
@@ -66,8 +66,8 @@ LESSON = Lesson(
     "is proportional to the change, and the derivative gives the ranking. Compare leaving an example out with adding "
     "weight α to its loss.",
     setup, show,
-    "With a small weight the ranking is that of the derivative; with a larger one it departs from it. Leaving the "
-    "example out is a large change in the opposite direction: no weight gives exactly its ranking.",
+    "With a small weight the ranking is that of the derivative; the larger the weight, the more the two rankings "
+    "differ. Leaving the example out is a large change in the opposite direction: no weight gives exactly its ranking.",
     Quiz("Why do the rankings differ more as α grows?",
          ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
          "Every score here is exact. For a tiny α the optimum moves in proportion to α; for a larger α its path "
@@ -75,6 +75,6 @@ LESSON = Lesson(
     Quiz("The extra weight α grows from 0.00001 to 0.1. What happens to the agreement with leaving the example "
          "out?",
          ("It stays as it is", "It falls a little", "It disappears"), 1,
-         "It was not perfect even for the smallest weight, because leaving out is not a small change. With a "
-         "larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
+         "Even for the smallest weight it is not perfect, because leaving an example out is not a small change. With "
+         "a larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
     (own.QUERY, own.DATA), ("lesson-p",), height=480)

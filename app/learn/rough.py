@@ -38,8 +38,8 @@ def show() -> PageLink:
     others = ", ".join(f"{rough.off(rough.along_epsilon(one)):.0%}" for one in rough.KINDS)
     glossary.markdown(
         f"With the weight changed by ε = {epsilon:+g}, retraining {moved}; the derivative predicts "
-        f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{rough.off(frame):.0%}** of the truth; in "
-        "the five runs, in their order, by "
+        f"**{cards.number(at.tangent)}**. Over all ε the error of the line is **{rough.off(frame):.0%}** of the true "
+        "change; in the five runs, in this order, it is "
         f"{others}.{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
     aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a separate training run; the line is the exact "
           "derivative of the one in the middle, through all its steps.")

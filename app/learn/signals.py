@@ -71,6 +71,6 @@ LESSON = Lesson(
          "relevant responses. Which signal matters depends on the question."),
     Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
          "the most wrong labels?",
-         ("The training signal", "The behavior signal", "Both add equally many"), 0,
+         ("The training signal", "The behavior signal", "Both add the same number"), 0,
          "Only the training signal depends on the label of the training example."),
     (own.RHO,), ("lesson-signal",), height=500)

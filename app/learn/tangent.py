@@ -36,8 +36,8 @@ def show() -> PageLink:
     read = BEHAVIORS["query_loss"]
     unit = direction.change(read)
     draw(charts.tangent, frame, eta, unit, "eta", "step size η", LONGEST, key="learn:tangent",
-         alt=f"The {unit} along the step size: the exact curve and its tangent, with their gap at the chosen η.",
-         caption=f"The {unit} along the step size: the exact curve and its tangent, with their gap at η = {eta:g}.")
+         alt=f"The {unit} against the step size: the exact curve and its tangent, with their gap at the chosen η.",
+         caption=f"The {unit} against the step size: the exact curve and its tangent, with their gap at η = {eta:g}.")
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")

@@ -28,7 +28,8 @@ def show(own: bool) -> None:
         table = highest(result.table, result.manifest["spec"]["sets"])
         counts = table["highest"].value_counts()
         glossary.markdown(f"**{counts.index[0]}** has the highest average precision (AUPRC) on {counts.iloc[0]} of "
-                          f"{len(table)} sets, and {len(counts)} different methods on one or more.")
+                          f"{len(table)} sets, and {len(counts)} different methods have the highest on at least one "
+                          "set.")
         st.dataframe(table, hide_index=True, width="stretch", key="benchmark:table",
                      alt=f"The method with the highest AUPRC on {len(table)} sets of labels",
                      column_config={"difference": st.column_config.NumberColumn(format="%+.3f", help=(

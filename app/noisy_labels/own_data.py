@@ -21,7 +21,7 @@ THUMBNAIL = 96
 
 
 def show(source: NoisySource, done: bool) -> None:
-    """The preview, its classes to edit, and the choices of a reading. done: whether the search is finished."""
+    """The preview, its classes to edit, and the choices of a reading. done: whether the search was started."""
     if not source.is_own:
         return
     name = source.dataset
@@ -82,8 +82,8 @@ def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
         if limits.goes_in_turn(dataset):
-            said += (" One class has at most one of them, so they only measure accuracy: every label is searched, "
-                     "with each fold held out once.")
+            said += (" One class has at most one of them, so they are used only to measure accuracy: every label is "
+                     "searched, with each fold held out once.")
     where = "a `test` folder beside `train`" if datasets.holds_pictures(dataset.name) else "a test split of the file"
     glossary.markdown(f"{said} More can come from {where}, from a list, or from a random sample that you verify.")
 

@@ -30,7 +30,7 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
     known."""
     listed = list(rows[:MOST])
     with st.expander(f"Review many at once ({len(rows):,} shown)", icon=":material/checklist:"):
-        more = f" The first {MOST} of {len(rows):,}; filter for the others." if len(rows) > MOST else ""
+        more = f" The first {MOST} of {len(rows):,}; filter to see the others." if len(rows) > MOST else ""
         glossary.caption(f"Select some or all rows and give one verdict; *Undo* reverts it for all of them.{more}")
         everything = st.toggle(f"All {len(listed):,} rows", key="bulk:all")
         event = st.dataframe(_table(sample, scored, decisions, pair, listed, fraction), hide_index=True,

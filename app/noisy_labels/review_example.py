@@ -78,7 +78,8 @@ def _alike(sample: NoisyData, scored: Scored, row: int, reasons: Reasons | None)
         f"<figure>{picture(sample, sample.trusted_split, int(sample.trusted_rows[at]), 60, SIMILAR)}"
         f"<figcaption>{escape(names[int(sample.evidence.trusted_y[at])])}</figcaption></figure>"
         for at in scored.nearest[row])
-    title = "Most similar by a model not trained on it; their labels are also unverified" if in_turn else (
+    title = ("Most similar according to a model that was not trained on it; their labels are unverified "
+             "too") if in_turn else (
         "Nearest trusted examples")
     beside = "" if reasons is None else review_reasons.html(sample, reasons, row, [
         picture(sample, sample.trusted_split, int(at), 60, "an example that opposes the label")

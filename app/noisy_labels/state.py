@@ -70,13 +70,13 @@ def source() -> NoisySource:
             glossary.caption(
                 f"It reads the images averaged over {pool} × {pool} squares, so that it trains in seconds.")
         if model in FORMS:
-            glossary.caption("This network needs a GPU: on two processor cores an epoch takes minutes.")
+            glossary.caption("This network needs a GPU: on two CPU cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):
             in_turn = own and limits.goes_in_turn(dataset) and not doubted
             trusted, n_train, epochs = _sizes(dataset, own, in_turn, learner(model).passes)
-            mask = pickers.number("mask", "seed of sample, trusted set and noise", 0, 0, 1_000_000,
+            mask = pickers.number("mask", "seed of the sample, the trusted set and the noise", 0, 0, 1_000_000,
                                   "Determines which labels are wrong; the training seed does not change them.")
-            seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
+            seed = pickers.number("tseed", "training seed", 0, 0, 1_000_000)
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     folds = limits.most_folds(dataset, learner(model).folds) if in_turn else FOLDS
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
@@ -267,4 +267,4 @@ def seeds() -> int:
     """Over how many training seeds."""
     return pickers.number("wseeds", "training seeds", 3, 1, 20,
                           "Every seed trains twice, on the original and on the changed labels. The interval is over "
-                          "seeds; one seed has none.")
+                          "seeds; with one seed there is none.")

@@ -123,8 +123,8 @@ def _result(table: pd.DataFrame, measured: str) -> None:
     if half == half:
         said = ("The interval includes zero." if abs(change["mean"]) <= half
                 else "The interval excludes zero.")
-        measured = (f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% interval "
-                    f"{measured} {said}".replace("-0", "−0"))
+        measured = (f"Change {signed(100 * change['mean'], 2, '+')} ± {100 * half:.2f} percentage points, a 95% "
+                    f"interval {measured} {said}")
     else:
         measured = "One training seed, so there is no interval."
     glossary.caption(measured)

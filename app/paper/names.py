@@ -20,7 +20,7 @@ def show() -> None:
     command = lacking()
     glossary.caption("Each name in the literature, in the paper's text and in its authors' code: three "
                      "specifications of one name, audited as the paper audits methods."
-                     + (f" Their agreement is not computed yet; `{command}` does." if command else ""))
+                     + (f" Their agreement has not been computed yet; `{command}` computes it." if command else ""))
     rows = "".join(_row(name) for name in NAMES.values())
     with st.container(height=HEIGHT, border=True, key="wf-names"):
         glossary.html('<table class="wf-table wf-statements"><thead><tr><th scope="col">Name</th>'

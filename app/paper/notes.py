@@ -28,8 +28,8 @@ class Note:
 NOTES = (
     Note(CONTROLLED, {"axis": "b", "comparison": "soft margin"},
          "Proposition 1 of the paper needs an increasing map from one behavior to the other. The soft margin falls as "
-         "the cross-entropy rises, so it holds for minus the cross-entropy, which “query loss” denotes here: larger "
-         "is better, as for every behavior."),
+         "the cross-entropy rises, so the proposition holds for minus the cross-entropy, which “query loss” denotes "
+         "here: larger is better, as for every behavior."),
     Note(CONTROLLED, {"axis": "p", "metric": "sign"},
          "After a removal the mean runs over the n−1 examples left. This adds the same term, −λθ/(n−1), to the "
          "gradient of every candidate, and scores near zero change sign. For this reason signs agree for fewer than "
@@ -62,7 +62,7 @@ NOTES = (
          "without its counterpart enters as its norm."),
 )
 
-SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: according to the authors' files; for τ "
+SPREAD = ("According to the authors' files, the paper's ± is the standard deviation over its 3 training seeds; for τ "
           "the text calls the same numbers a 95% interval.")
 """What the paper's ± is."""
 

@@ -97,8 +97,8 @@ def _to_compute(name: str, preset: str, other: str | None, model: str, whose: st
     """The command that computes what is not here, how long it takes, and where to start it."""
     of, by = f" for {model}" if other else "", "" if whose == AS_PAPER else f" by {conventions.TITLES[whose]}"
     with st.container(border=True):
-        glossary.markdown(f"**Our numbers{of}{by} at this scale are not here yet.** "
-                          f"Computing them runs {reproductions.seeds(name, preset)}; "
+        glossary.markdown(f"**Our numbers{of}{by} at this scale have not been computed yet.** Computing them runs "
+                          f"{reproductions.seeds(name, preset)}; "
                           f"{reproductions.cost(name, preset, other, whose).text}. It can be cancelled and resumed.")
         st.code(studies.command(name, preset, other, whose), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
@@ -130,7 +130,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     with right:
         draw(paper_dots.differences, rows, key="paper:differences",
              height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
-        glossary.caption(("Line: the 95% interval of the difference, by Welch over our seeds and the paper's. "
+        glossary.caption(("Line: Welch's 95% interval of the difference, over our seeds and the paper's. "
                           if rows["difference_ci95"].notna().any() else "")
                          + ("Grey bar: the tolerance of this measure." if judged else "Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))

@@ -134,7 +134,7 @@ def _benchmark(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
         glossary.caption(f"{benchmark.definition} After {benchmark.source}.")
         if benchmark.retrains:
             glossary.caption(protocol_sentence(str(own["protocol"].iloc[0])))
-        _said(benchmark, own, measure, chosen.behavior)
+    _said(benchmark, own, measure, chosen.behavior)
 
 
 def _said(benchmark: Benchmark, own: pd.DataFrame, measure: str, behavior: str) -> None:

@@ -20,7 +20,7 @@ from engine.scoring.scoring import ESTIMATORS, Scoring
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
 METHOD, SET = "cardmethod", "cardset"
 PROTOCOL, AMONG = "cardprotocol", "cardamong"
-SUBSETS_OF = {"candidates": "the candidates; all others are in every subset", "all": "all training examples"}
+SUBSETS_OF = {"candidates": "the candidates", "all": "all training examples"}
 FEWEST, MOST = 10, 200
 
 
@@ -39,13 +39,14 @@ class ScorecardChoice:
 def controls() -> ScorecardChoice:
     """The behavior, how many models are trained on subsets, of what and by which protocol; the data are those of the
     sidebar."""
-    first, second, third, fourth = st.columns(4, gap="medium")
+    first, second, third, fourth = st.columns([3.2, 5, 3.6, 3.4], gap="medium")
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
     behavior = pick(BEHAVIOR, "Behavior", offered, offered[0], lambda name: BEHAVIORS[name].title, area=first)
     models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=fourth, step=10)
     protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
                     lambda name: f"{name}: {PROTOCOLS[name].title}", area=second)
-    among = pick(AMONG, "Subsets are sampled from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=third)
+    among = pick(AMONG, "Subsets are sampled from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=third,
+                 help="With the candidates, all other training examples are in every subset.")
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return ScorecardChoice(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,

@@ -129,8 +129,8 @@ def _check(a: Scoring, b: Scoring) -> None:
             raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no path of exact specifications "
                                "starts at it; explain two scorings that have one.")
         if scoring.route.unsigned:
-            raise InvalidInput(f"The scores “{scoring.route.title}” have no sign, so they are not on a path of signed "
-                               "scores; explain scores that have one.")
+            raise InvalidInput(f"The scores “{scoring.route.title}” have no sign, so they cannot be part of a path of "
+                               "signed scores; explain scores that have one.")
 
 
 def _plain(a: Scoring, b: Scoring) -> tuple[Scoring, Scoring]:

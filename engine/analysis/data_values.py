@@ -44,8 +44,8 @@ def banzhaf(outcomes: np.ndarray, members: np.ndarray) -> DataValues:
     _check(outcomes, members)
     inside, outside = members.sum(0), (~members).sum(0)
     if inside.min() < 2 or outside.min() < 2:
-        raise InvalidInput(f"Among {len(members)} subsets a candidate is in almost all of them, or in almost none; "
-                           "sample more.")
+        raise InvalidInput(f"One candidate is in almost all of the {len(members)} subsets, or in almost none; sample "
+                           "more.")
     mean_in, spread_in = _moments(outcomes, members)
     mean_out, spread_out = _moments(outcomes, ~members)
     return DataValues(mean_in - mean_out, np.sqrt(spread_in / inside + spread_out / outside))

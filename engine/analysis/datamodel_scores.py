@@ -60,7 +60,7 @@ class DatamodelScoresRequest(Request[Table]):
             return None
         second = self.other.draw
         if second.later == draw.later or second.model_copy(update={"later": draw.later}) != draw:
-            raise InvalidInput("The other bank is not one of the same subsets under the same protocol with another "
+            raise InvalidInput("The other bank does not hold the same subsets under the same protocol with another "
                                "training seed; write it with the same options and a later seed.")
         return self.other.models
 

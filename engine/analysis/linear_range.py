@@ -110,7 +110,7 @@ class LinearRange:
         """How far a derivative in single precision is off."""
         if not isfinite(self.precision):
             return "Precision: this run is computed in float64 throughout."
-        return f"Precision: in float32 the derivative is off by {self.precision:.1e} of what it is in float64."
+        return f"Precision: in float32 the derivative differs from its float64 value by {self.precision:.1e} of it."
 
 
 def _off(error: float) -> str:
@@ -190,7 +190,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     """candidate, epsilon, error: a row a candidate and signed ε. Raises `InvalidInput` for an ε that is not
     in (0, 1], and as `replay` does."""
     if not all(0 < epsilon <= 1 for epsilon in epsilons):
-        raise InvalidInput("A change of weight is above 0 and at most 1 (1 leaves the example out); give others.")
+        raise InvalidInput("A change of weight must be above 0 and at most 1 (1 leaves the example out); correct it.")
     options, (held, read) = options or Options(), in_double(problem, behavior, process)
     signed = [sign * epsilon for epsilon in epsilons for sign in (-1, 1)]
     with held.exclusive:

@@ -102,8 +102,8 @@ PROTOCOLS: Registry[Protocol] = Registry("protocol", (
                  "steps, with weight 0 outside its subset A and the mean over M ∩ A.",
                  "B(q; θ(A)) of that run: its result without the other examples, given its batches.", _in_place),
         Protocol("subset", "Ordinary training on the subset",
-                 "Each model is T(A, s): the recipe run on its subset A alone with the recorded run's seed s, the same "
-                 "initial weights, other batches, and ⌈|A|/b⌉ steps an epoch for batches of b.",
+                 "Each model is T(A, s): the recipe run on its subset A alone with the recorded run's seed s, the "
+                 "same initial weights, other batches, and ⌈|A|/b⌉ steps per epoch for batches of b.",
                  "B(q; T(A, s)), one run: the recipe applied to A with that seed.", _alone),
         Protocol("seeds", "Ordinary training, a seed for each model",
                  "Model j is T(A_j, s_j): the recipe run on its subset A_j alone, with initial weights and batches "

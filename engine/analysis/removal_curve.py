@@ -146,8 +146,8 @@ def removal_curve(problem: Problem, scores: Mapping[str, tuple[Scoring, np.ndarr
     chosen = list(range(len(problem.queries)) if queries is None else queries)
     wanted = sizes_for(k) if sizes is None else sorted(set(sizes))
     if not wanted or wanted[0] < 1 or wanted[-1] > k or wanted[-1] >= problem.n:
-        raise InvalidInput(f"Of {k:,} candidates the numbers to remove go from 1 to {min(k, problem.n - 1):,}; give "
-                           "such numbers.")
+        raise InvalidInput(f"With {k:,} candidates, from 1 to {min(k, problem.n - 1):,} can be removed; give numbers "
+                           "in this range.")
     rng = np.random.default_rng([seed, k])
     orders = {name: order_of(values[chosen]) for name, (_, values) in scores.items()}
     groups = [order[:size] for order in orders.values() for size in wanted]

@@ -167,7 +167,7 @@ class SubsetBankRequest(Request[Bank]):
     command: ClassVar = "subsets"
     job: ClassVar = False
     doing: ClassVar = "models on subsets"
-    outputs: ClassVar = {"out": "Output bank, with its manifest beside it."}
+    outputs: ClassVar = {"out": "Output bank, with its manifest next to it."}
     suffixes: ClassVar = {"out": ".npz"}
     vouched: ClassVar = ("out",)
 

@@ -71,7 +71,7 @@ def _check(data: Any, name: str) -> None:
         texts = [item for item in level if isinstance(item, str)]
         texts += [key for item in level if isinstance(item, dict) for key in item]
         if not all(map(_whole, texts)):
-            raise InvalidInput(f"{name} holds half a letter (`\\ud800` to `\\udfff` alone); write it whole.")
+            raise InvalidInput(f"{name} contains a lone surrogate (`\\ud800` to `\\udfff` alone); write it whole.")
         level = [inner for item in level if isinstance(item, (list, dict))
                  for inner in (item.values() if isinstance(item, dict) else item)]
         depth += 1

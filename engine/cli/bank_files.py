@@ -21,8 +21,8 @@ def read_bank(path: Path, problem: Problem) -> Bank:
 
     Raises `InvalidInput` for what does not fit.
     """
-    record, content = read_vouched(path, "bank", problem, f"The models in `{path}` are of another problem than --data; "
-                                   "give the problem that they were trained for",
+    record, content = read_vouched(path, "bank", problem, f"The models in `{path}` belong to a different problem from "
+                                   "--data; give the problem that they were trained for",
                                    "train the models again with `subsets`")
     draw = Draw.parse(record.get("draw"))
     inside, logits, candidates = _arrays(path, content)

@@ -56,7 +56,7 @@ def bring(
     out: Annotated[Path, typer.Option(help="Output scores for other commands, with a manifest .json beside them; for "
                                            "several files, a folder.", metavar="NPZ_OR_FOLDER")],
     spec: Annotated[list[Path] | None, typer.Option(help="The claimed specification as a JSON object, one for all "
-                                                         "files or one each (default: claim.json beside the file, or "
+                                                         "files or one each (default: claim.json next to the file, or "
                                                          "the file's own).",
                                                     metavar="JSON")] = None,
     layout: TableLayout = TableLayout(),
@@ -93,10 +93,10 @@ def _sources(paths: Sequence[Path], layout: TableLayout, specs: Sequence[Path], 
             raise InvalidInput(f"There are {len(files):,} tables of scores and {count:,} of {option}; give one for "
                                "each, in the same order.")
     if len(set(given)) < len(given):
-        raise InvalidInput("Two tables of scores have one name; give each its own by --name.")
+        raise InvalidInput("Two tables of scores have the same name; give each its own with --name.")
     if len(files) > 1 and out.suffix:
         raise InvalidInput(f"--out is `{out}`, but there are {len(files):,} tables of scores; give a folder, in which "
-                           "each has its file.")
+                           "each gets its own file.")
     claims: Sequence[Path | None] = specs if len(specs) == len(files) else [specs[0] if specs else None] * len(files)
     written = [out] if len(files) == 1 else [out / f"{name.replace('/', '-')}.npz" for name in given]
     return [ImportedTable(*one) for one in zip(files, given, claims, written, strict=True)]
@@ -140,7 +140,7 @@ def _claim(source: ImportedTable, table: Table, problem: Problem) -> tuple[Speci
         return guessed.claim.specification, (f"{guessed.because} Claimed specification: {guessed.claim.title}; to "
                                              "claim another, use --spec.")
     raise InvalidInput(f"Nothing in `{source.path}` states which question its scores answer; give the specification "
-                       "by --spec.")
+                       "with --spec.")
 
 
 def _reference(problem: Problem, claimed: Specification, options: Options) -> tuple[Scores | None, str]:

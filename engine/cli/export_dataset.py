@@ -22,7 +22,7 @@ def export_dataset(
     from engine.data import hub_card, uploads
 
     if (read.data is None) == (not dataset):
-        raise InvalidInput("Give your own data by --data, or the name of a dataset by --dataset.")
+        raise InvalidInput("Give your own data with --data, or the name of a dataset with --dataset.")
     if out.exists():
         raise InvalidInput(f"`{out}` exists already; give a folder that does not.")
     if not out.parent.is_dir():

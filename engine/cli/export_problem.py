@@ -25,6 +25,6 @@ def export_problem(
     check_output(out, ".npz", inputs=())
     sampled = ProblemSource.parse(parse_source(source))
     if sampled.model != SOFTMAX:
-        raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
-                           "that to `influence` or `compare` as --data.")
+        raise InvalidInput("An npz does not record how a network is trained; save the source as problem.json, and "
+                           "give that to `influence` or `compare` as --data.")
     atomic_write(out, problem_npz(sampled.build().problem))

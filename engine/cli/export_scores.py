@@ -12,7 +12,7 @@ from engine.basics.files import atomic_write
 
 
 def export_scores(
-    scores: Annotated[Path, typer.Option(help="Scores of `influence`, with the manifest beside them.", metavar="NPZ")],
+    scores: Annotated[Path, typer.Option(help="Scores of `influence`, with the manifest next to them.", metavar="NPZ")],
     out: Annotated[Path, typer.Option(help="The file to write; its suffix gives the format: .zip (bergson), .pt "
                                            "(dattri), .safetensors (kronfluence) or .npy.", metavar="FILE")],
 ) -> None:

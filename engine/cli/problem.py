@@ -133,8 +133,8 @@ def _named(data: Path, setting: ProblemOptions) -> SampledProblem:
     setting.reading.refuse(f"`{data}` names data that have already been read.")
     folder = recorded_folder(network)
     if (fit, network) != (FitOptions(fit.device), NetworkOptions(trajectory=network.trajectory if folder else None)):
-        raise InvalidInput(f"`{data}` defines the model and its training; leave out --l2, --intercept and the "
-                           "options of a network (but for the folder of a recorded training), or change the file.")
+        raise InvalidInput(f"`{data}` defines the model and its training; leave out --l2, --intercept and the options "
+                           "of a network (except the folder of a recorded training), or change the file.")
     source = read_source(data)
     if folder:
         if "weights" not in source.family.fields:

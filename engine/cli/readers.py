@@ -44,7 +44,7 @@ def read_scored(inputs: Inputs, fields: Mapping[str, Any], spec: Annotated[Path 
         return read_spec(spec)
     if scores and not spec:
         return read_external(inputs, fields, [scores])[0]
-    raise InvalidInput("Give one specification by --spec, or one file of scores by --scores.")
+    raise InvalidInput("Give one specification with --spec, or one file of scores with --scores.")
 
 
 def read_singles(inputs: Inputs, fields: Mapping[str, Any], whole_only: Annotated[bool, typer.Option(
@@ -69,7 +69,7 @@ def read_rows(
 ) -> list[int]:
     """Rows of the training set: those that are named, or the top of a ranking."""
     if (examples is None) == (top is None) or (top is None and (by or query is not None)):
-        raise InvalidInput("Give the training examples by --examples or --top; --by and --query apply to --top.")
+        raise InvalidInput("Give the training examples with --examples or --top; --by and --query apply to --top.")
     problem = inputs.problem
     if examples is not None:
         return inputs.listing.rows(examples)

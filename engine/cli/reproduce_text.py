@@ -26,8 +26,8 @@ def collinearity(manifest: Mapping[str, Any]) -> str:
     if cosines.empty:
         return ""
     rows = cosines.round(3).to_string(index=False)
-    return (f"\nCosine of the behaviors' mean query gradients, at the end and the least of all checkpoints (from "
-            f"{collinear.NEAR_ONE} on at every one, a difference decides nothing):\n{rows}\n")
+    return ("\nCosine of the behaviors' mean query gradients, at the end, and the minimum over all checkpoints (if it "
+            f"is {collinear.NEAR_ONE} or more at every checkpoint, a difference is inconclusive):\n{rows}\n")
 
 
 def report(results: pd.DataFrame, experiment: Experiment, preset: str, whose: str) -> str:

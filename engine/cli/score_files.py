@@ -102,9 +102,9 @@ def read_scores(paths: Sequence[Path], problem: Problem, beside: Collection[str]
         scores = _read(path, problem)
         name = scores.scoring.route.title if scores.scoring.route.proper else path.stem
         if name in by_name:
-            raise InvalidInput(f"Two of the score files are named `{name}`; give one another name.")
+            raise InvalidInput(f"Two of the score files are named `{name}`; rename one of them.")
         if name in beside:
-            raise InvalidInput(f"Both a specification and a score file are named `{name}`; give one another name.")
+            raise InvalidInput(f"Both a specification and a score file are named `{name}`; rename one of them.")
         by_name[name] = scores
     return by_name
 
@@ -125,8 +125,8 @@ def read_any_scores(path: Path) -> Scores:
 
 def _read(path: Path, problem: Problem | None) -> Scores:
     record, content = read_vouched(
-        path, "score file", problem, f"The scores in `{path}` belong to another problem than --data; give the problem "
-                                     "that they were imported for", "import the scores again")
+        path, "score file", problem, f"The scores in `{path}` belong to a different problem from --data; give the "
+                                     "problem that they were imported for", "import the scores again")
     try:
         return _parsed(content, record)
     except Exception as error:  # a manifest that was altered by hand makes every reader of it raise something else

@@ -28,7 +28,7 @@ CLAIM = {"behavior": "response_loss", "intervention": {"kind": "add_occurrence"}
 
 def parser() -> argparse.ArgumentParser:
     """Of the options of one process."""
-    options = argparse.ArgumentParser(description="Scores by gradients of adapters on a base that is divided.")
+    options = argparse.ArgumentParser(description="Gradient scores of adapters on a sharded base model.")
     for name in ("--model", "--train", "--queries", "--out"):
         options.add_argument(name, required=True)
     options.add_argument("--device", default="cpu", choices=("cpu", "cuda"))

@@ -49,8 +49,8 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
         except InvalidInput as error:
             raise InvalidInput(f"Specification `{name}`: {error}") from None
     if len(named) < least:
-        raise InvalidInput(f"`{path}` holds {len(named)} of the two or more specifications that a comparison needs; "
-                           "add to it, or use `influence` for one.")
+        raise InvalidInput(f"`{path}` holds {len(named)}, but a comparison needs at least two specifications; add one, "
+                           "or use `influence`.")
     return named
 
 

@@ -28,7 +28,7 @@ class ArnoldiSettings(Settings):
     """Settings of Arnoldi."""
 
     rank: Count = setting(
-        RANK, "Number of eigenpairs of largest magnitude to keep.", "this program", GROWS, ge=1, le=100_000)
+        RANK, "Number of eigenpairs to keep, the largest in magnitude.", "this program", GROWS, ge=1, le=100_000)
 
     @property
     def effort(self) -> float:

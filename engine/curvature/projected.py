@@ -41,7 +41,7 @@ def solved(operator: GaussNewton, rhs: Tensor, title: str, key: str, sampler: Sa
     problem, options = operator.problem, operator.options
     layers = factored_layers(problem)
     if not layers:
-        raise InvalidInput(f"{title} projects the gradients of linear layers and convolutions, and no selected "
+        raise InvalidInput(f"{title} projects the gradients of linear layers and convolutions, but no selected "
                            "parameter belongs to one; use `datainf`, or select others.")
     projections = sampled_for(layers, sampler, options.seed, problem.theta)
     key = f"{key}:{options.seed}"

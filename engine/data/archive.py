@@ -35,7 +35,7 @@ def open_zip(source: ZipSource, noun: str, max_bytes: int = MAX_BYTES) -> zipfil
     try:
         archive = zipfile.ZipFile(source)
     except (*FAULTS, ValueError):
-        raise InvalidInput(f"The {noun} cannot be opened: it has a different format, or is cut short; save it "
+        raise InvalidInput(f"The {noun} cannot be opened: it has a different format, or is truncated; save it "
                            "again.") from None
     declared = sum(member.file_size for member in archive.infolist())
     if declared >= max_bytes:
@@ -75,8 +75,8 @@ def check_member(member: zipfile.ZipInfo, noun: str) -> None:
     name = member.filename
     path = PurePosixPath(name)
     if not name:
-        raise InvalidInput(f"The {noun} has a file without a name in it; pack the folder again.")
+        raise InvalidInput(f"The {noun} contains a file without a name; pack the folder again.")
     if not path.parts or path.is_absolute() or ".." in path.parts or path.parts[0][1:2] == ":":
-        raise InvalidInput(f"The {noun} has a member `{name}` that points outside of it; pack the folder again.")
+        raise InvalidInput(f"The {noun} contains a member `{name}` that points outside it; pack the folder again.")
     if stat.S_ISLNK(member.external_attr >> 16):
-        raise InvalidInput(f"The {noun} has a link `{name}` in it; pack the files themselves.")
+        raise InvalidInput(f"The {noun} contains the link `{name}`; pack the files themselves.")

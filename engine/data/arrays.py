@@ -117,8 +117,8 @@ def _colours(shape: tuple[int, ...]) -> int | None:
 def _flags(values: Any, n_train: int) -> np.ndarray:
     flags = np.asarray(values)
     if flags.shape != (n_train,) or flags.dtype.kind not in "biu" or not np.isin(flags, (0, 1)).all():
-        raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 if the label "
-                           "is known to be wrong; correct it, or leave it out.")
+        raise InvalidInput(f"`flags` must be 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 if the label is "
+                           "known to be wrong; correct it, or leave it out.")
     return flags.astype(bool)
 
 
@@ -130,7 +130,7 @@ def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.
     if array.dtype.kind == "O":
         raise InvalidInput(f"`{name}` is an array of Python objects; save it as {kind_noun}.")
     if array.ndim < ndim or array.ndim > ndim == 1:
-        remedy = "give one row an example" if ndim == 2 else "give a flat list"
+        remedy = "give one row per example" if ndim == 2 else "give a flat list"
         raise InvalidInput(f"`{name}` has {array.ndim} dimensions instead of {ndim}{' or more' if ndim == 2 else ''}; "
                            f"{remedy}.")
     if array.size == 0:

@@ -44,7 +44,7 @@ def symmetric_noise(labels: np.ndarray, classes: int, rate: float, seed: int) ->
     if not 0 <= rate < 1:
         raise InvalidInput(f"The noise rate is {rate}; give a number from 0 to below 1.")
     if classes < 2:
-        raise InvalidInput("Labels of one class cannot be wrong; give data of two or more classes.")
+        raise InvalidInput("With a single class no label can be wrong; give data with two or more classes.")
     generator = np.random.default_rng([seed, 1])
     order, shift = generator.permutation(len(labels)), generator.integers(1, classes, len(labels))
     noisy = np.zeros(len(labels), dtype=bool)
@@ -72,8 +72,8 @@ def trusted_rows(labels: np.ndarray, classes: int, per_class: int, seed: int) ->
     counts = np.bincount(labels, minlength=classes)
     if counts.min() < per_class:
         scarce = int(counts.argmin())
-        raise InvalidInput(f"Class {scarce} has {counts[scarce]:,} verified examples, fewer than the {per_class:,} of "
-                           "every class that the trusted set takes; use fewer, or give more of that class.")
+        raise InvalidInput(f"Class {scarce} has {counts[scarce]:,} verified examples, fewer than the {per_class:,} "
+                           "that the trusted set takes from every class; use fewer, or give more of that class.")
     order = np.random.default_rng([seed, 2]).permutation(len(labels))
     rank = np.empty(len(labels), dtype=np.int64)  # how many of its class come before it
     for label in range(classes):

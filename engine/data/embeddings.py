@@ -67,7 +67,7 @@ class Embeddings:
     def sentence(self, instead: str, order: str) -> str:
         """What the model reads. instead: what it does not read; order: of the rows, where they have no names."""
         return (f"The model reads your embeddings, {self.rows.shape[1]:,} numbers each, standardised, instead of the "
-                f"{instead}; they belong to the examples by {'name' if self.names else order}.")
+                f"{instead}; they are matched to the examples by {'name' if self.names else order}.")
 
 
 def read(name: str) -> Embeddings | None:
@@ -159,9 +159,9 @@ def _of_table(frame: pd.DataFrame) -> bytes:
         rows = np.stack([np.asarray(row, dtype=np.float64) for row in numbers[lists[0]]]) if lists else (
             numbers.to_numpy(dtype=np.float64))
     except (ValueError, TypeError):
-        raise InvalidInput("The table of embeddings must hold numbers, equally many in each row; give a column of "
-                           "lists of numbers, or one number per column, and optionally the names of the examples in "
-                           f"a column `{columns.NAMES[0]}`.") from None
+        raise InvalidInput("The table of embeddings must hold numbers, the same number in each row; give a column of "
+                           "lists of numbers, or one number per column, and optionally the names of the examples in a "
+                           f"column `{columns.NAMES[0]}`.") from None
     arrays: dict[str, Any] = {ROWS: rows}
     if named is not None:
         arrays[NAMES] = np.array([str(one) for one in frame[named]])

@@ -262,7 +262,7 @@ def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
 
 
 def _said(of: dict[str, list], gone: dict[str, list], filled: Sequence[str], n: int) -> tuple[str, ...]:
-    how = {DATES: "dates, as days since 1970, month and weekday", CATEGORIES: "categories, one column a value",
+    how = {DATES: "dates, as days since 1970, month and weekday", CATEGORIES: "categories, one column per value",
            TEXTS: f"texts, by their {MOST_WORDS} most frequent words (tf–idf)", LISTS: "lists of numbers"}
     sentences = [f"{_names(columns)} {'is' if len(columns) == 1 else 'are'} read as {how[kind]}."
                  for kind, columns in of.items() if kind in how]

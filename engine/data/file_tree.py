@@ -34,7 +34,7 @@ class Tree:
             assert self.archive is not None, "members of a zip come with it"
             return self.archive.read(member)
         except (*FAULTS, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is damaged, encrypted or cut short"
+            reason = error.strerror if isinstance(error, OSError) else "it is damaged, encrypted or truncated"
             raise InvalidInput(f"`{name}` cannot be read ({reason}); save it again without a password.") from None
 
     def size(self, name: str) -> int:

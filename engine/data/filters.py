@@ -65,7 +65,7 @@ class Listing:
             name, given, pattern = (piece.strip() for piece in part.partition(IS))
             rows &= self._fitting(name.casefold(), pattern) if given else self._named(part)
         if not rows:
-            raise InvalidInput(f"No training example fits `{text.strip()[:80]}`; change the filter.")
+            raise InvalidInput(f"No training example matches `{text.strip()[:80]}`; change the filter.")
         return sorted(rows)
 
     def _named(self, text: str) -> set[int]:

@@ -153,7 +153,7 @@ def _pictures(table: pa.Table, picture: str, label: tuple[str, list[str]]) -> io
                 picture, column, SPLITS[0])), strict=True)):
             content = (one or {}).get("bytes")
             if not content or number is None or not 0 <= number < len(names):
-                raise InvalidInput(f"Row {row:,} has {'no class' if content else 'its picture in another file'}; save "
+                raise InvalidInput(f"Row {row:,} has {'no class' if content else 'its image in another file'}; save "
                                    "the dataset with its images and classes inside.")
             ending = next((own for magic, own in ENDINGS.items() if content.startswith(magic)), ".tiff")
             path = "/".join([*([split] if several else []), UNFIT.sub("_", names[number]), f"{row:07d}{ending}"])

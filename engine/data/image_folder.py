@@ -120,7 +120,8 @@ def _options(options: dict) -> PictureOptions:
         return PictureOptions(**options)
     except TypeError:
         known = ", ".join(f"`{key}`" for key in PictureOptions.__dataclass_fields__)
-        raise InvalidInput(f"An image folder has no such option as one of {sorted(options)}; known: {known}.") from None
+        unknown = ", ".join(sorted(options))
+        raise InvalidInput(f"An image folder has no option {unknown}; its options are {known}.") from None
 
 
 def _load(tree: Tree, name: str, title: str, options: PictureOptions) -> Dataset:
@@ -161,8 +162,8 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
         raise InvalidInput(f"The folder has more than {options.max_images:,} images; give fewer, or raise the limit.")
     if not pictures:
         if tables:
-            raise InvalidInput(f"The folder contains no images, but `{tables[0]}`; give that file itself, in which a "
-                               "column `split` says train or test, or put the images of each class into a folder.")
+            raise InvalidInput(f"The folder contains no images, only `{tables[0]}`; give that file itself (its column "
+                               "`split` can say train or test), or put the images of each class into a folder.")
         raise InvalidInput("There are no images in the folder; put the images of each class into a separate folder "
                            f"({', '.join(EXTENSIONS)}).")
     start = common([*pictures, *tables])

@@ -168,7 +168,7 @@ def _coco(data: Mapping, name: str, folder: str, known: _Known) -> tuple[list[Ro
     if not all(isinstance(data.get(key), list) for key in COCO[:2]):
         return None
     if missing := [key for key in COCO if not data.get(key)]:
-        raise NotAnnotations(f"`{name}` names no pictures: its {' and '.join(f'`{key}`' for key in missing)} "
+        raise NotAnnotations(f"`{name}` names no images: its {' and '.join(f'`{key}`' for key in missing)} "
                            f"{'is' if len(missing) == 1 else 'are'} empty; export the annotations again, or put the "
                            "images of each class into a separate folder.")
     try:

@@ -84,7 +84,7 @@ class Location:
         if named is None:
             return f"{self.title} is not on this machine ({DATA} is not set)"
         first = f"{self.folder.as_posix()}/{self.lacking(named)[0]}{self.packed}"
-        return f"{self.title} is not complete under {DATA} ({first} is not there)"
+        return f"{self.title} is not complete under {DATA} ({first} is missing)"
 
     def forbidden(self) -> str:
         """A sentence for where the files are nowhere and no download is allowed."""

@@ -49,7 +49,7 @@ class Survey:
         """What is done with unusual pictures, in sentences."""
         sentences = []
         if self.deep:
-            sentences.append(f"{_count(self.deep)} more than eight bits a channel: {self.low:,.6g} is read as black "
+            sentences.append(f"{_count(self.deep)} more than eight bits per channel: {self.low:,.6g} is read as black "
                              f"and {self.high:,.6g} as white.")
         if self.holed:
             sentences.append(f"{_count(self.holed)} pixels that are not finite: NaN and −∞ are read as black, ∞ as "

@@ -46,8 +46,8 @@ def marked_sentence(records: Sequence[Record]) -> str:
     avoided = sum(record.metadata.get("label") is False for record in records)
     rejected = sum("rejected" in record.metadata for record in records)
     return (f"Of these {len(records):,}, {marked}."
-            + (f" {avoided:,} have `label` false, as of a response to avoid; they are trained on like the others, so "
-               "leave them out if they should not be." if avoided else "")
+            + (f" {avoided:,} have `label` false, which marks a response to avoid; they are trained on like the "
+               "others, so leave them out if that is not intended." if avoided else "")
             + (f" {rejected:,} have a `rejected` response, which is not read." if rejected else ""))
 
 

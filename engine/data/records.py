@@ -110,7 +110,7 @@ def with_response(record: Record, response: str) -> Record:
     if "answer" in spans and record.choices:
         fits = list(re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, record.choices))})(?!\w)", response))
         if not fits:
-            raise InvalidInput(f"The response states none of the answers {', '.join(record.choices)[:80]}; name the "
+            raise InvalidInput(f"The response states none of the answers {', '.join(record.choices)[:80]}; state the "
                                "right one in it.")
         spans["answer"] = fits[-1].span()
     return Record.parse({**record.model_dump(), "response": response,

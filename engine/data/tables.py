@@ -203,5 +203,5 @@ def lone_sentence(classes: list[str], noun: str) -> str:
     """That some classes have a single example each."""
     named = ", ".join(f"`{name}`" for name in classes[:5]) + (", …" if len(classes) > 5 else "")
     one = len(classes) == 1
-    return (f"The class{'' if one else 'es'} {named} {'has' if one else 'have'} a single {noun}"
-            f"{'' if one else ' each'}: too small to verify, so none of {'it' if one else 'them'} is held out.")
+    return (f"The class{'' if one else 'es'} {named} {'has' if one else 'have'} a single "
+            f"{noun}{'' if one else ' each'}: too few to verify, so none of {'it' if one else 'them'} is held out.")

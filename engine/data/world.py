@@ -41,7 +41,7 @@ def _load(count: int, seed: int, hardest: int | None, long: bool, concluded: boo
     held = {topic: [key for key in topic.keys(facts) if hardest is None or topic.level + key[-2] <= hardest]
             for topic in TOPICS}
     if (total := sum(map(len, held.values()))) < count:
-        raise InvalidInput(f"{count:,} questions are requested, and the embedded world holds "
+        raise InvalidInput(f"{count:,} questions are requested, but the embedded world has "
                            f"{total:,}{'' if hardest is None else f' up to level {hardest}'}; use fewer.")
     turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
     pairs = (pair for turn in turns for pair in turn if pair is not None)

@@ -27,7 +27,7 @@ COUNTED = {ALL: "all parameters", LAST_BLOCK: "the parameters of the last block 
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What is chosen for a first comparison. parameters: the selection; seconds: predicted on two processor cores;
+    """What is chosen for a first comparison. parameters: the selection; seconds: predicted on two CPU cores;
     whole: the same for the first of `TRIED`."""
 
     parameters: str
@@ -39,7 +39,7 @@ class FirstLook:
     def sentence(self) -> str:
         """What was chosen, and why."""
         text = (f"A first comparison of {COUNTED[self.parameters]} with {self.candidates} candidates is predicted to "
-                f"take {self.seconds:,.0f} s on two processor cores")
+                f"take {self.seconds:,.0f} s on two CPU cores")
         whole = f"; {COUNTED[TRIED[0][0]]} and {TRIED[0][1]} candidates would take {self.whole:,.0f} s"
         return f"{text}{whole if self.whole > self.seconds else ''}."
 

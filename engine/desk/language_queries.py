@@ -58,4 +58,4 @@ def check_queries(dataset: Dataset, sample: Sample, scorings: Sequence[Scoring])
     lacks = lacking(queries(dataset, sample))
     if name := next((scoring.behavior for scoring in scorings if scoring.behavior in lacks), None):
         raise InvalidInput(f"“{READOUTS[name].title}” needs {lacks[name]} in every query, which some lack; choose "
-                           "`response_loss`, or mark it by the keys `answer` and `rationale`, or by `spans`.")
+                           "`response_loss`, or mark it with the keys `answer` and `rationale`, or with `spans`.")

@@ -12,7 +12,7 @@ from engine.desk import language_presets
 from engine.desk.preset import Preset, steps
 from engine.estimators import ESTIMATORS
 from engine.experiments import network
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import PROBLEMS, ModuleProblem, Problem, SoftmaxProblem
 from engine.scoring import controlled
 from engine.scoring.named import CODE, NAMED, OF_TOKENS, TRAINING_RUN, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -66,6 +66,11 @@ def implied(method: NamedMethod, model: type[Problem]) -> Scoring:
     is inverted may not be positive definite."""
     behavior = OF_TOKENS.get(method.behavior, method.behavior) if model.reads == "tokens" else None
     return method.implied(behavior, **({} if model.convex else {"damping": network.DAMPING}))
+
+
+def answered_on(method: NamedMethod) -> dict[str, str]:
+    """The kinds of problem on which a named method can be computed, kind -> noun."""
+    return {model.kind: model.noun for model in PROBLEMS.values() if method.answers(model.kind)}
 
 
 NORMALISED = ("gradsim_adam", "gradsim_adafactor")

@@ -22,8 +22,8 @@ def refusal(source: ProblemSource, scoring: Scoring) -> str:
     if stored is None or stored >= scoring.process.models:
         return ""
     return NONE_STORED if not stored else (
-        f"The training stores {stored} checkpoints, and the trajectory visits {scoring.process.models}; store more by "
-        "the recipe, or visit fewer.")
+        f"The training stores {stored} checkpoints, but the trajectory visits {scoring.process.models}; store more (a "
+        "setting of the recipe), or visit fewer.")
 
 
 def unfit_processes(source: ProblemSource) -> dict[str, str]:

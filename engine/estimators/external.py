@@ -118,8 +118,8 @@ class External(Estimator):
     def check_problem(self, problem: Problem) -> None:
         """Raises `InvalidInput` for another problem than that of the scores, and as `external_scores.load` does."""
         if external_scores.load(self.settings_given.scores).data != data_of(problem):
-            raise InvalidInput(f"The external scores “{self.title}” belong to other data, queries or another model "
-                               "than these; choose those that they were imported for, or import scores of these.")
+            raise InvalidInput(f"The external scores “{self.title}” belong to different data, queries or a different "
+                               "model; choose those that they were imported for, or import scores for these.")
 
     def route(self, problem: Problem, process_kind: str) -> Respond:
         return self._respond

@@ -37,8 +37,8 @@ class MomentSettings(Settings):
     """Settings of gradients that are normalised by an optimizer's second moment."""
 
     moments: Source = setting(
-        EXAMPLES, "Where V is from: the training examples' gradients at the trained model, or the second moment that "
-        "Adam kept of the training.", "this program", FREE)
+        EXAMPLES, "Source of V: the training examples' gradients at the trained model, or the second moment that Adam "
+        "stored in training.", "this program", FREE)
 
 
 def spread(problem: Problem, options: Options, factored: bool, moments: Source = EXAMPLES) -> Tensor:
@@ -66,7 +66,7 @@ def _of_network(problem: ModuleProblem, options: Options, moments: Source) -> Te
 def _of_training(problem: ModuleProblem) -> Tensor:
     point = problem.checkpoints[-1] if problem.checkpoints else None
     if point is None or point.second is None or not point.steps:
-        raise InvalidInput("This model's training did not keep Adam's second moment; train it with Adam or AdamW "
+        raise InvalidInput("This model's training did not store Adam's second moment; train it with Adam or AdamW "
                            "(`optimizer` of its recipe), with `checkpoints`, or use `moments=examples`.")
     return point.second.to(problem.theta) / (1 - BETAS[1] ** point.steps)
 
@@ -74,7 +74,7 @@ def _of_training(problem: ModuleProblem) -> Tensor:
 def _of_softmax(problem: SoftmaxProblem, options: Options, moments: Source) -> Tensor:
     """V (P,): x_ij² s_ic² averaged over examples, s = p − e_y."""
     if moments != EXAMPLES:
-        raise InvalidInput("Softmax regression is trained without Adam, so no second moment was kept; use "
+        raise InvalidInput("Softmax regression is trained without Adam, so no second moment was stored; use "
                            "`moments=examples`.")
     rows = torch.arange(problem.n, device=problem.device)
     return (problem.x.square().T @ problem.training_signal(rows).square() / problem.n).flatten()

@@ -130,10 +130,10 @@ class SourceSettings(Settings):
     """Settings of SOURCE."""
 
     segments: Count = setting(
-        SEGMENTS, "Stretches of the training, each with one averaged curvature.", "Bae et al. 2024", GROWS, ge=1,
+        SEGMENTS, "Segments of the training, each with one averaged curvature.", "Bae et al. 2024", GROWS, ge=1,
         le=1_000)
     points: Count = setting(
-        POINTS, "States of a stretch whose curvature and gradients are averaged.", "this program", GROWS, ge=1,
+        POINTS, "States of a segment whose curvature and gradients are averaged.", "this program", GROWS, ge=1,
         le=1_000)
 
     @property

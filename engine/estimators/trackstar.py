@@ -50,10 +50,10 @@ class TrackstarSettings(MomentSettings):
         RANK, "Dimensions to which each side of a layer's gradient is projected; their square per layer.",
         "this program, for small networks", "memory with its fourth power, time with its sixth", ge=1, le=256)
     mixing: Number = setting(
-        MIXING, "μ: how much of the matrix is that of the queries.", "Chang et al. 2024, for questions on facts", FREE,
+        MIXING, "μ: the weight of the queries' matrix.", "Chang et al. 2024, for questions on facts", FREE,
         ge=0, le=1)
     second_moment: SecondMoment = setting(
-        SECOND_MOMENT, "Whose second moment gradients are divided by.", "this program", FREE)
+        SECOND_MOMENT, "The second moment by which gradients are divided.", "this program", FREE)
 
     @property
     def effort(self) -> float:
@@ -108,7 +108,7 @@ def response(problem: ModuleProblem, process: LocalResponse, candidates: Tensor,
     selected parameter is of a linear or convolution layer, and as `spread` does."""
     layers = factored_layers(problem)
     if not layers:
-        raise InvalidInput("TrackStar projects the gradients of linear layers and convolutions, and no selected "
+        raise InvalidInput("TrackStar projects the gradients of linear layers and convolutions, but no selected "
                            "parameter belongs to one; use `cosine`, or select others.")
     scale = 1.0 if second_moment == "none" else spread(problem, options, second_moment == "adafactor", moments)
     space = Space(problem, layers, sampled_for(layers, two_sided(rank), options.seed, problem.theta), scale)

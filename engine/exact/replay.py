@@ -68,7 +68,7 @@ def weighed(intervention: Intervention, steps: int, per_epoch: int) -> Tensor:
     """Which steps of a training see an intervention, (T,). Raises `InvalidInput` where none does."""
     during = torch.tensor([intervention.weighs(step, per_epoch) for step in range(1, steps + 1)])
     if not during.any():
-        raise InvalidInput(f"The training has {-(-steps // per_epoch):,} epochs with {steps:,} steps in all, and "
+        raise InvalidInput(f"The training has {-(-steps // per_epoch):,} epochs with {steps:,} steps in all, but "
                            f"`{intervention.title}` names a later one; name one of these.")
     return during
 

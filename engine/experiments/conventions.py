@@ -22,17 +22,17 @@ SUFFIX = f"-{AS_AUTHORS}"
 _LANGUAGE = ("the answer logit is a log-probability; TracIn reads 33%, 66% and 100% of the steps, each weighted by "
              "the learning rate of that step; LESS divides by Adam's second moments at the end; TRAK has no 1 − p and "
              "a ridge of at least 0.01; adapters have dropout")
-_LABELS = ("trainings run in float32 on standardised channels; each seed draws its own trusted and training set under "
-           "one mask; NTK is a cosine of loss gradients, RepSim one with the centroid of unit-length representations; "
-           "LiSSA is scaled by power steps")
+_LABELS = ("models are trained in float32 on standardised channels; each seed samples its own trusted and training "
+           "set with one mask; NTK is the cosine of loss gradients, RepSim the cosine with the centroid of "
+           "unit-length representations; LiSSA takes its scale from power iterations")
 CHANGES: Registry[str] = Registry("study with the authors' conventions", {
         "controlled_fashion_mnist": (
-            "biases have no penalty; the T rows and the curve over η are taken over all pairs at once; the curve over "
-            "α is by a plain inverse of the Hessian, which those biases make singular"),
+            "biases are not penalised; the T rows and the curve over η are computed over all pairs at once; the curve "
+            "over α uses a plain inverse of the Hessian, which the unpenalised biases make singular"),
         "controlled_cifar10": (
-            "the B rows are of a training for a fifth more epochs; searches start from the model refined by 100 "
-            "iterations of L-BFGS, undamped and with their drift; the inverse Hessian is solved for each query by at "
-            "most 10 iterations of CG"),
+            "the B rows use a model trained for a fifth more epochs; searches start from the model refined by 100 "
+            "iterations of L-BFGS, undamped, and their drift is not removed; the inverse Hessian is solved for each "
+            "query with at most 10 iterations of CG"),
         "noisy_labels": _LABELS, "noisy_label_removal": f"{_LABELS}; every retraining has seed 0",
         "response_corruption": (
             f"{_LANGUAGE}; RepSim's sign is not flipped when it detects harm; single signals enter on both sides"),

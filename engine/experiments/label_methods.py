@@ -80,7 +80,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    """Guessed seconds on two processor cores."""
+    """Guessed seconds on two CPU cores."""
     return 20.0 * payload["settings"]["sets"].get(key.partition("/")[2], {}).get("rows", 1_000) / 6_000
 
 

@@ -54,7 +54,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    """Guessed seconds on two processor cores."""
+    """Guessed seconds on two CPU cores."""
     return 15.0 if payload["settings"]["sets"][key.partition("/")[2]].get("pretrained") else 3.0
 
 

@@ -70,7 +70,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     notes = result.manifest.get(KEY, [])
     if precision == MIXED and not any(said.startswith("bfloat16") for said in notes):
         raise InvalidInput("This device trains in float32 even if mixed precision is requested, so there is nothing "
-                           "to compare; run it on a GPU or on a processor that is faster in bfloat16.")
+                           "to compare; run it on a GPU or on a CPU that is faster in bfloat16.")
     scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     suspicions = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
     auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in suspicions.items()}

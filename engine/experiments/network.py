@@ -125,7 +125,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    """Guessed seconds on two processor cores, in passes over all training pictures; `steps` and `searched` also train.
+    """Guessed seconds on two CPU cores, in passes over all training pictures; `steps` and `searched` also train.
     Searches run in float64, at about 2.5 times the cost."""
     settings = payload["settings"]
     searched = SearchPoint.of(settings)

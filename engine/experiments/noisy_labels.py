@@ -149,7 +149,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def cost(source: Mapping[str, Any], trainings: float = 1.5) -> float:
-    """Guessed seconds on two processor cores: trainings of so many examples and epochs."""
+    """Guessed seconds on two CPU cores: trainings of so many examples and epochs."""
     return trainings * training_seconds(NoisySource.parse(source))
 
 
@@ -238,7 +238,7 @@ TABLE_A9 = Experiment(
     "table-a9", "Table A-9: noisy label detection across architectures", STUDY.name, ARCHITECTURE_PRESETS,
     _view("architecture", "width", "metric"), ("method", "behavior", "architecture", "metric"),
     "table_a9_noisy_label_auprc_by_architecture.csv",
-    "The paper has numbers of four convolutional networks in full width; `small` compares different ones.",
+    "The paper has numbers for four convolutional networks at full width; `small` compares different ones.",
     tolerance=tolerance,
     too_small=learned_classes)
 TABLE_A16 = Experiment(

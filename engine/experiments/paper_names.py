@@ -107,8 +107,8 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
         CODE: Meaning("Σ_t η(t) ⟨∇B(q; θ_t), ∇ℓ(z_k; θ_t)⟩, η(t) the rate at step t alone", RESPONSE, ONE_MORE,
                       "steps at 33%, 66% and 100% of the training", f"{REPOSITORY}: scoring.py", "tracin",
                       fields={"fractions": CHECKPOINTS_AT, "weights": "step"})}),
-    "trak": PaperName("TRAK", "Without 1 − p and with a ridge of at least 0.01 it is an influence function by the "
-                              "Fisher of projected gradients, or gradient similarity where these are small.", {
+    "trak": PaperName("TRAK", "Without 1 − p and with a ridge of at least 0.01 it is an influence function with the "
+                              "Fisher matrix of projected gradients, or gradient similarity where these are small.", {
         LITERATURE: _TRAK,
         TEXT: Meaning("not given", RESPONSE, NOTHING_SAID, NOTHING_SAID, "Section 5.2, cited by name", "trak"),
         CODE: Meaning("φ_B(q)ᵀ (ΦᵀΦ/n + λI)⁻¹ φ(z_k), φ sketches of ∇ℓ, λ = 0.01 · max(mean diagonal, 1)", RESPONSE,
@@ -147,8 +147,8 @@ NAMES: Registry[PaperName] = Registry("name of the paper", {
         CODE: Meaning("f_y − log Σ_v exp f_v over the vocabulary", "the log-probability of the stated answer", ONE_MORE,
                       FINAL, f"{REPOSITORY}: behavior.py", "gradsim", "answer_log_probability")}),
     "influence-function": PaperName(
-        "Influence function", "Damping is part of T: 0.01 in one table, none in a figure, where the code's plain "
-                              "inverse is of a Hessian that its free biases make singular.", {
+        "Influence function", "Damping is part of T: 0.01 in one table, none in a figure, where the code takes a "
+                              "plain inverse of a Hessian that unpenalised biases make singular.", {
         LITERATURE: Meaning("∇B(q)ᵀ H⁻¹ ∇ℓ(z_k)", QUERY, WEIGHT, "local response at an optimum", "Koh and Liang 2017",
                             "influence_function"),
         TEXT: Meaning("∇B(q)ᵀ H⁻¹ ∇ℓ(z_k)", QUERY, WEIGHT, "local response, damping 0.01 where T is varied",

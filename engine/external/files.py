@@ -1,6 +1,6 @@
 """Scores from files of other programs: npy, npz, safetensors, torch's, parquet, CSV and folders, never unpickled.
 
-A file holds a table of scores, one row a query and one column a training example or the other way round, or (parquet
+A file holds a table of scores, one row per query and one column a training example or the other way round, or (parquet
 and CSV) a long list with the columns query, candidate and score.
 """
 

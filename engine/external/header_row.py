@@ -87,8 +87,9 @@ def judge(cells: Sequence[str], rows: int, known: Numbering | None = None) -> Fi
         what = f"0 to {len(cells) - 1:,}" if counted else "the numbers of the training examples"
         return FirstRow(NAMES, f"The first row holds {what}, and is read as the names of the columns.")
     if without and not with_it:
-        return FirstRow(NAMES, doubt="The first row holds whole numbers that are not the candidates', and without it "
-                                     f"the table has {rows:,} rows as it should; specify which it is.")
+        return FirstRow(NAMES, doubt="The first row holds whole numbers that do not number the candidates, and "
+                                     f"without it the table has the expected {rows:,} rows; specify whether it is a "
+                                     "header or scores.")
     return FirstRow(SCORES)
 
 

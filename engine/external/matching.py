@@ -12,7 +12,7 @@ from engine.external.table import Table
 from engine.problems import Problem
 
 QUERIES, CANDIDATES = "queries", "candidates"
-AXES = {QUERIES: "one row a query", CANDIDATES: "one row a training example"}
+AXES = {QUERIES: "one row per query", CANDIDATES: "one row per training example"}
 LISTED, TRAINING = "candidates", "training"
 ORDERS = {LISTED: "in the order of the problem's candidates", TRAINING: "in the order of the training set"}
 """How training examples may stand in a table that does not name them."""

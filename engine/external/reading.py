@@ -65,7 +65,7 @@ class Reference:
         if self.converged == self.of:
             return f"itself the exact answer to the claimed question, converged for all {self.of:,} candidates"
         return (f"itself the exact answer to the claimed question, but converged for {self.converged:,} of {self.of:,} "
-                "candidates only, and read for these")
+                "candidates only, and compared on these")
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ def _sign_reason(best: Interpretation, clear: bool, against: Reference | None) -
                 "are read "
                 f"as {best.sign} ({MEANING[best.sign]}). {of_it}")
     if clear:
-        return (f"With the sign read as {best.sign} ({MEANING[best.sign]}), they agree with the reference by "
-                f"{tau}; with the other sign by its negative. {of_it}")
+        return (f"With the sign read as {best.sign} ({MEANING[best.sign]}), their agreement with the reference is "
+                f"{tau}; with the other sign it is the negative. {of_it}")
     return (f"The reference does not determine the sign ({tau}, below {LEAST:g}, within its 95% interval of 0, or no "
             "more than for another reading). Either the scores differ much from it, or rows and columns are not "
             "matched: before you set the sign, check that queries and training examples are those of this problem, in "

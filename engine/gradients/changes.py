@@ -393,7 +393,7 @@ def _unchanged(a: Tensor, p: float = 0.5, training: bool = True, inplace: bool =
 
 def _through_dropout(changes: Changes, call: OperationCall) -> Tensor:
     if not call.aside:
-        raise LookupError("a mask of dropout has no rule")
+        raise LookupError("a dropout mask has no rule")
     return _first(changes, call)
 
 

@@ -141,7 +141,7 @@ def _read_torch(path: Path) -> Any:
 
 def _damaged(path: Path, error: Exception) -> str:
     reason = " ".join(str(error).split(".")[0].split())[:100] or type(error).__name__
-    return (f"The checkpoint `{path.name}` is cut short, damaged or in a different format ({reason}); save it again, "
+    return (f"The checkpoint `{path.name}` is truncated, damaged or in a different format ({reason}); save it again, "
             "preferably as safetensors.")
 
 

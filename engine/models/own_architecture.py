@@ -247,6 +247,6 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
         raise InvalidInput(f"`{name}` returns a {type(outputs).__name__}; let it return the class logits alone, or "
                            "under the name `logits`.")
     if outputs.shape != (2, classes):
-        raise InvalidInput(f"`{name}` returns shape {tuple(outputs.shape)} for two inputs; it has to be "
-                           f"(2, {classes}), one logit for each class of the data.")
+        raise InvalidInput(f"`{name}` returns shape {tuple(outputs.shape)} for two inputs; it must be (2, {classes}), "
+                           "one logit for each class of the data.")
     check_logits(outputs)

@@ -100,8 +100,8 @@ def _of_4_bits(part: Any) -> QuantisedLinear:
 
     state = part.weight.quant_state
     if vars(state).get("packing_format_for_cpu"):
-        raise InvalidInput("The 4-bit weights of the model were reordered by bitsandbytes when it first wrote text on "
-                           "this processor; load it again and give it before that.")
+        raise InvalidInput("The 4-bit weights of the model were reordered by bitsandbytes when it first generated "
+                           "text on this CPU; load it again and give it before that.")
     scales = dequantize_blockwise(state.absmax, state.state2) + state.offset if state.nested else state.absmax
     codes = part.weight.data.view(torch.uint8).flatten()
     filled = functional.pad(codes, (0, len(scales) * state.blocksize // 2 - len(codes)))  # the last block

@@ -51,7 +51,7 @@ class TrainingRecipe(Sparse, ABC):
     precision: Literal["full", "mixed"] = setting(
         "full", "Precision of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from "
                 "it.", "this program",
-        "`mixed` takes less time on such a processor")
+        "`mixed` takes less time on such a CPU")
 
     @property
     @abstractmethod
@@ -71,7 +71,7 @@ class TrainingRecipe(Sparse, ABC):
     @property
     def precision_clause(self) -> str:
         """What its sentence says of that; empty where passes run in the precision of the data."""
-        return ", passes in bfloat16 if that is faster on the processor" if self.mixed else ""
+        return ", passes in bfloat16 if that is faster on the CPU" if self.mixed else ""
 
     @property
     def offers(self) -> frozenset[str]:
@@ -231,7 +231,7 @@ class Recipe(TrainingRecipe):
             raise InvalidInput(f"`{self.optimizer}` has no momentum {short(self.momentum)} but its own moments (β₁ = "
                                f"{short(adam.BETAS[0])}); leave `momentum` out, or use `sgd`.")
         if self.optimizer == "nesterov" and not self.momentum:
-            raise InvalidInput("Nesterov's variant is one of momentum, which is 0; give a `momentum` such as 0.9.")
+            raise InvalidInput("Nesterov's variant needs momentum, which is 0; give a `momentum` such as 0.9.")
         return self
 
     @property

@@ -74,9 +74,9 @@ class Rule(ABC):
         """(how long a step at this rate goes with a flow, λ, whether the decay is scaled like a gradient): the flow is
         dθ = −D(g + λθ) dt where it is, else dθ = −(Dg + λθ) dt, with D of `scale`. Raises `InvalidInput` where no such
         flow is known."""
-        raise InvalidInput("SOURCE reads a training as a flow by one rule for all parameters, which Muon, groups of "
-                           "parameters with different options and clipped SGD do not have; use `replay`, which "
-                           "differentiates their steps.")
+        raise InvalidInput("SOURCE models training as a flow with one update rule for all parameters, which Muon, "
+                           "groups of parameters with different options and clipped SGD do not have; use `replay`, "
+                           "which differentiates their steps.")
 
     def rate_of(self, rates: tuple[float, ...]) -> Any:
         """What `step` takes as the rate, from those of the groups of parameters; of a rule for all of them the first.

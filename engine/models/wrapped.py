@@ -66,9 +66,9 @@ def copied(module: nn.Module) -> nn.Module:
                                "and train it, or give its checkpoint.")
         if held := next((own for own, value in vars(part).items() if isinstance(value, Tensor) and not value.is_leaf),
                         ""):
-            raise InvalidInput(f"{where.capitalize()} holds `{held}`, a result of its parameters, as "
-                               "`torch.nn.utils.weight_norm` does; use `torch.nn.utils.parametrizations`, or keep no "
-                               "such result.")
+            raise InvalidInput(f"{where.capitalize()} stores `{held}`, which is computed from its parameters, as "
+                               "`torch.nn.utils.weight_norm` does; use `torch.nn.utils.parametrizations`, or do not "
+                               "store it.")
         if own := next((own for own, value in part.named_parameters(recurse=False) if value.is_complex()), ""):
             raise InvalidInput(f"The parameter `{own}` of {where} is complex; hold its real and imaginary parts as a "
                                "parameter with `torch.view_as_real`.")

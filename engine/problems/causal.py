@@ -144,8 +144,8 @@ class CausalProblem(ModuleProblem):
             raise InvalidInput("There are no new records; give at least one.")
         wide, rows, encoded = self._packed(records)
         if not any(bears(item, tokens) for item in encoded):
-            raise InvalidInput(f"No candidate has an {tokens} whose tokens could be scored; mark it in the records by "
-                               "`spans`, or score the tokens of the whole `response`.")
+            raise InvalidInput(f"No candidate has an {tokens} whose tokens could be scored; mark it in the records "
+                               "with `spans`, or score the tokens of the whole `response`.")
         rows = wide.reader.packing.scoring(rows, MARKED[tokens])
         problem = wide.with_outside(rows, torch.zeros(len(rows), dtype=torch.long), candidates)
         problem.texts = wide.texts_at_hand.with_rows(rows, records)

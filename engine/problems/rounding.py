@@ -20,8 +20,8 @@ def rounded(named: Iterable[tuple[str, Iterable[ArrayLike | Tensor]]], dtype: to
     for name, arrays in named:
         worst, wide = max((loss(array, dtype) for array in arrays), default=(0.0, ""))
         if worst:
-            sentences.append(f"The {name} come in {wide} and are held as {str(dtype)[6:]}, which moves each by at most "
-                             f"{worst:.1g} of itself.")
+            sentences.append(f"The {name} are {wide} and are converted to {str(dtype)[6:]}, which changes each by at "
+                             f"most {worst:.1g} of its value.")
     return tuple(sentences)
 
 

@@ -207,7 +207,7 @@ def _who(scoring: Specification) -> str:
 def _read(scorings: Sequence[Specification]) -> str:
     """What the ends of rankings raise and lower: its name where all of them read the same."""
     titles = {scoring.readout.value_title for scoring in scorings}
-    return f"the {next(iter(titles))}" if len(titles) == 1 else "what each column reads"
+    return f"the {next(iter(titles))}" if len(titles) == 1 else "each column's behavior"
 
 
 def _above_zero(behavior: Behavior) -> str:

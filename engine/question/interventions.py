@@ -89,7 +89,7 @@ class Remove(_Intervention):
 
     kind: Literal["remove"] = "remove"
     normalization: Literal["n-1", "n"] = setting(
-        "n-1", "Over how many examples the mean runs once z_k is left out.", "the paper", FREE)
+        "n-1", "The number of examples that the mean runs over once z_k is left out.", "the paper", FREE)
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "removal changes the objective, which a step on z_k alone does not use"
     adds: ClassVar[bool] = False

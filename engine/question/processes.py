@@ -97,8 +97,8 @@ class Trajectory(ProcessValue):
     at_checkpoints: ClassVar = True
     unwritten: ClassVar = ("fractions", "weights")
     eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
-    checkpoints: Count = setting(5, "At how many checkpoints z_k gets an extra step.", "this program", GROWS, ge=1,
-                                 le=1_000)
+    checkpoints: Count = setting(5, "Number of checkpoints at which z_k gets an extra step.", "this program", GROWS,
+                                 ge=1, le=1_000)
     every: Count = setting(20, "For softmax regression: training steps between two checkpoints.", "this program",
                            GROWS, ge=1, le=10_000)
     fractions: Fractions = setting(

@@ -17,7 +17,8 @@ class Seeded(ProcessValue):
 
     random: ClassVar = True
     unwritten: ClassVar = ("first",)
-    seeds: Count = setting(1, "How many trainings the answer averages over.", "this program", GROWS, ge=1, le=1_000)
+    seeds: Count = setting(1, "Number of training runs that the answer averages over.", "this program", GROWS,
+                           ge=1, le=1_000)
     first: Count = setting(0, "Offset of the first seed from the model's own.", "this program", FREE, ge=0,
                            le=1_000_000)
 

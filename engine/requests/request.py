@@ -170,7 +170,7 @@ class Request(JobRequest[Answer]):
     def origin(self) -> ProblemSource:
         """The source. Raises `InvalidInput` where the request is of none yet."""
         if self.source is None:
-            raise InvalidInput(f"`{self.name}` has no problem; give one by `of(source)`.")
+            raise InvalidInput(f"`{self.name}` has no problem; give one with `of(source)`.")
         return self.source
 
     @property

@@ -103,7 +103,7 @@ class Convergence:
     @property
     def route(self) -> str:
         """How a training run was differentiated, and by how many columns; empty for any other answer."""
-        ways = [f"{way} in {self.facts[key]:,.0f} columns, one a {unit}" for key, way, unit in (
+        ways = [f"{way} in {self.facts[key]:,.0f} columns, one per {unit}" for key, way, unit in (
             (TANGENT, "forwards (tangent)", "candidate"), (ADJOINT, "backwards (adjoint)", "query"))
             if key in self.facts]
         return f"{self.facts[STEPS]:,.0f} steps of training differentiated {' and '.join(ways)}" if ways else ""

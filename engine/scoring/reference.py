@@ -99,7 +99,7 @@ def unstable(convergence: Convergence) -> tuple[str, ...]:
         return ()
     return ("This training descends with steps that are too large to be stable at its start: η times the largest "
             f"eigenvalue of the Hessian is {steepness:.3g} there, above 2, so that a small change grows from step to "
-            "step. How well its derivative predicts retraining, `linear-range` measures.",)
+            "step. `linear-range` measures how well its derivative predicts retraining.",)
 
 
 def _defined(process: Process) -> Standing:
@@ -156,13 +156,13 @@ def _searched(process: LocalSearch, facts: ProblemFacts, evidence: SolveEvidence
     if judged is None or not isinstance(judged.route, InfluenceFunction):
         return _defined(process)
     if evidence is None or FRACTION_LEFT not in evidence.convergence.facts:
-        return Standing(How.SEARCH, f"{process.title} end wherever they end, at no known distance from an optimum")
+        return Standing(How.SEARCH, f"{process.title} end wherever they end, at an unknown distance from an optimum")
     left = evidence.convergence.facts[FRACTION_LEFT]
     if left <= FRACTION_OF_FORCE and facts.convex:
         return _at_the_one_optimum(evidence, f"{process.title} end where the gradient is {up(left):.1e} of the force "
                                    "of the intervention at most")
     return Standing(How.SEARCH, f"{process.title} end where the gradient is up to {_times(left)} the force of the "
-                    "intervention, at no known distance from an optimum")
+                    "intervention, at an unknown distance from an optimum")
 
 
 def _times(ratio: float) -> str:

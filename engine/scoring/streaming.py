@@ -95,7 +95,7 @@ def streamed(problem: Problem, parts: Iterable[Part[Problem]], scoring: Scoring,
     Raises `InvalidInput` as `compute` does, for k below 1, and for a stream without candidates.
     """
     if not 1 <= k <= MOST:
-        raise InvalidInput(f"`k` is {k}; it has to be from 1 to {MOST:,}, the candidates of each end.")
+        raise InvalidInput(f"`k` is {k}; give a number from 1 to {MOST:,}.")
     options, m = options or Options(), len(problem.queries)
     ends = Streamed(scoring, End.empty(m, k, 1), End.empty(m, k, -1))
     for part, names in parts:

@@ -264,8 +264,8 @@ def _judged(exact: Scoring, approximate: Scoring, facts: ProblemFacts, known: Re
                      Said(Says.BLAMED, f"The whole difference is the error of {approximate.route.title}.",
                           (exact, approximate))]
     if standing_of.how is How.UNMEASURED:
-        return one, [what, Said(Says.UNDECIDED, f"The exact answer is known to be right only where it was computed: "
-                                f"there it is measured {standing_of.why}.", (exact, approximate))]
+        return one, [what, Said(Says.UNDECIDED, "Whether the exact answer is right is known only after it is "
+                                f"computed: the computation measures {standing_of.why}.", (exact, approximate))]
     of = exact, approximate
     return Said(Says.NEITHER_RIGHT, "neither answer is known to be right", of), [
         what, _what_they_do(exact, approximate, known, measured),

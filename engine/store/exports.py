@@ -1,4 +1,5 @@
-"""A result as files that other programs read: tables as CSV or parquet, arrays as npz with the manifest beside them."""
+"""A result as files that other programs read: tables as CSV or parquet, arrays as npz with the manifest next to
+them."""
 
 from __future__ import annotations
 

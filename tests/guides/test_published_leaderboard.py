@@ -78,7 +78,7 @@ def test_what_is_said_of_the_choice():
             f"reads no model, has {value(table, knn)}, GradSim {value(table, 'GradSim')}.",
             f"an LDS of {value(table, 'TRAK')} with the default, {value(table, 'TRAK, ridge rule loo')} with the ridge",
             f"and {cell(lds, 'TRAK, ridge rule gcv')} with that of generalised cross-validation.",
-            f"agree by only {value(table, other, 'agreement')}, less than those of a run with its own replay "
+            f"have a τ of only {value(table, other, 'agreement')}, less than that of a run with its own replay "
             f"({value(table, replay, 'agreement')})."):
         assert said in words, said
     assert lds.loc[knn, "mean"] >= lds.loc["GradSim", "mean"]

@@ -268,7 +268,7 @@ def test_a_network_says_which_of_its_settings_matter():
     at = sound(open("approximation_error", **NETWORK))
     knobs = next(frame.value for frame in at.dataframe if "worth trying" in frame.value.columns)
     assert "GELU for ReLU" in set(knobs["worth trying"]) and "128" in set(knobs["here"])
-    assert says(at, "in float32 the derivative is off by")
+    assert says(at, "in float32 the derivative differs from its float64 value by")
 
 
 def test_the_verdict_knows_that_the_logit_of_a_linear_model_is_its_tangent():

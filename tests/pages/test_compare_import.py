@@ -75,7 +75,7 @@ def listed(at):
 
 def test_several_files_are_read_at_once_each_with_its_name_its_claim_and_its_sign(home):
     at = upload(opened(), ("captum.npy", scores(sign=-1)), ("theirs.csv", scores(turned=True)))
-    assert says(at, "The name says captum") and says(at, "sign read as minus") and says(at, "one row a query")
+    assert says(at, "The name says captum") and says(at, "sign read as minus") and says(at, "one row per query")
     assert widget(at, "selectbox", ":claim").value == codes.encode(STEP)
     assert widget(at, "selectbox", ":claim", 1).value is None and says(at, "The file does not state which question")
     assert not any(button.label.startswith("Add all") for button in at.button)
@@ -172,7 +172,7 @@ def test_a_first_row_in_doubt_is_asked_for(home):
     assert says(at, "is read as the names of the columns") and saved_tables.entries()[0].file == "captum.csv"
     at = bring(opened(), csv(range(100, 160)))
     asked = next(box for box in at.radio if box.key.startswith("bring:first-row"))
-    assert "specify which it is" in asked.label
+    assert "specify whether it is a header" in asked.label
     sound(asked.set_value("scores").run())
     assert any("The table is 21 × 60, but the problem has 20 queries" in error.value for error in at.error)
 

@@ -40,7 +40,7 @@ def html(at):
 
 def test_without_results_the_page_says_how_to_get_them():
     at = sound(support.open("paper"))
-    assert says(at, "not here yet") and says(at, "python -m engine reproduce table-a6 --preset paper")
+    assert says(at, "have not been computed yet") and says(at, "python -m engine reproduce table-a6 --preset paper")
     assert "0.747" in html(at) and "not run" in html(at) and says(at, "No results are published yet")
 
 
@@ -175,7 +175,7 @@ def test_the_other_reading_says_what_is_not_run_and_how_to_run_it(published):
     """Of the authors' code nothing is published."""
     at = sound(support.open("paper", **{"as": "authors"}))
     assert at.query_params["as"] == "authors" and says(at, in_words.summary([], "authors"))
-    assert says(at, "by the authors' code at this scale are not here yet")
+    assert says(at, "by the authors' code at this scale have not been computed yet")
     assert says(at, "python -m engine reproduce table-a6 --preset paper --as authors")
     assert says(at, "As the authors' code does it: biases have no penalty")
     board = unescape(html(at))

@@ -57,7 +57,7 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     at = sound(open("scorecard", **SMALL))
     card = at.dataframe[0].value
     assert list(card.method) == ["Exact leave-one-out", "Exact step", "Random", "Exact answer of another seed"]
-    assert list(card["is"]) == ["exact for its own question"] * 2 + ["control", "exact answer of another seed"]
+    assert list(card["kind"]) == ["exact for its own question"] * 2 + ["control", "exact answer of another seed"]
     assert re.fullmatch(r"−?\d\.\d\d ± \d\.\d\d", card["Linear datamodeling score"].iloc[0])
     assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: 1.00, because training ends at one optimum")
     assert says(at, PROTOCOLS["weights"].definition) and says(at, "protocol weights")

@@ -54,7 +54,7 @@ def test_optimizer_schedule_and_augmentation_are_chosen_like_the_rest():
 
 def test_choices_that_do_not_go_together_are_refused_where_they_are_made():
     at = sound(open("examples", model="mlp", **{**SMALL, "fit-optimizer": "nesterov", "fit-momentum": 0}))
-    assert says(at, "Nesterov's variant is one of momentum, which is 0")
+    assert says(at, "Nesterov's variant needs momentum, which is 0")
     assert says(at, "Until then: Trained for 50 epochs")
 
 

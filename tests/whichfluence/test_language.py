@@ -72,5 +72,5 @@ def test_a_model_that_reads_otherwise_is_refused():
     torch.manual_seed(0)
     model = BertLMHeadModel(BertConfig(vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32,
                                        num_hidden_layers=2, num_attention_heads=2, initializer_range=0.5)).eval()
-    with pytest.raises(wf.InvalidInput, match="nats a token here and"):
+    with pytest.raises(wf.InvalidInput, match="nats per token here and"):
         wf.problem(model, RECORDS, RECORDS, tokenizer=tokenizer)

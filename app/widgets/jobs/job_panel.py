@@ -220,10 +220,10 @@ def _training(what: str, source: ProblemSource, needs: str) -> None:
     st.skeleton(height=120)
 
 
-OPTIMUM = ("The optimum is computed to a gradient norm below 1e-12, once for each choice of data; the embedded "
-           "images take a second or two, 2,000 FashionMNIST images of full size about half a minute.")
+OPTIMUM = ("The optimum is computed to a gradient norm below 1e-12, once per choice of data; the embedded images take "
+           "a second or two, 2,000 full-size FashionMNIST images about half a minute.")
 HESSIAN = ("The Hessian is computed and factorised once for a model and its training data, in about twenty seconds "
-           "for the 7,840 parameters of FashionMNIST in full size, more on a busy machine. Other pages stay usable.")
+           "for the 7,840 parameters of full-size FashionMNIST, more on a busy machine. Other pages stay usable.")
 READ = "The trained model is loaded and evaluated once on its training data."
 
 

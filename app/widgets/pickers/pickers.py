@@ -50,8 +50,9 @@ TRAINED = ("Softmax regression has one optimum and exact answers. A network is t
 TUNED = "A pretrained model is fine-tuned on the texts."
 TUNED_HERE = f"{TUNED} It was pretrained on a small generated world of questions only."
 LANGUAGE = (f"{TUNED} Steps and retraining are exact. The models offered are on this machine.")
-REOPTIMIZED = ("Removing or upweighting re-optimises for each candidate; step processes score every training example.")
-RETRAINED = "Removing or upweighting fine-tunes the model again for each text; step processes score every text."
+REOPTIMIZED = ("Removal and upweighting re-optimise the model for each candidate; with steps, every training example "
+               "is scored.")
+RETRAINED = "Removal and upweighting fine-tune the model again for each text; with steps, every text is scored."
 
 
 def problem_picker() -> None:
@@ -143,7 +144,7 @@ def _training(dataset: str, model: str, texts: bool) -> None:
     if not texts:
         recipe_picker.show_penalty(fitting.penalty(dataset, model))
     if model == SOFTMAX:
-        selectors.toggle(INTERCEPT, "Intercept", help="A bias of each class, which λ does not penalise.")
+        selectors.toggle(INTERCEPT, "Intercept", help="One bias per class, which λ does not penalise.")
     base = None if model == SOFTMAX or weights_picker.chosen(dataset, model) else _recipe_of(dataset, model)
     if base is not None and base.epochs:
         recipe_picker.show(_family(texts), base, source().n_train or 0, fitting.pictures(dataset),

@@ -30,7 +30,7 @@ def show(manifest: Mapping[str, Any], key: str) -> None:
                                     for name in ("end", "least")},
                      alt="Cosine of the mean query gradients of every two behaviors.")
         glossary.caption("Cosine between the mean query gradients of two behaviors, averaged over seeds: at the *end* "
-                         "of the training, and the *least* of all checkpoints. If it is near 1, gradient-based "
+                         "of the training, and the *least* over all checkpoints. If it is near 1, gradient-based "
                          "estimators give similar rankings with either behavior.")
     if len(alike):
         named = "; ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})"

@@ -74,7 +74,7 @@ def ranking(pair: RankingPair, query: int | None, by: str = MEAN) -> pd.DataFram
 
 
 def each_query(pair: RankingPair) -> pd.DataFrame:
-    """As `ranking`, for every query by itself: one row a query and a candidate."""
+    """As `ranking`, for every query by itself: one row per query and a candidate."""
     return pd.concat([ranking(pair, query).assign(query=query) for query in range(pair.ranks.shape[1])],
                      ignore_index=True)
 

@@ -34,7 +34,7 @@ def asking(problem: Problem, queries: Sequence[int], pictures: Sequence[Sequence
     its choices; a record is asked about as it is. Raises `InvalidInput` for none, and for what there is not.
     """
     if not queries and not pictures and not records:
-        raise InvalidInput("No query is given; give its number, an image or a record.")
+        raise InvalidInput("No query is given; give the number of a query, an image or a record.")
     if queries and max(queries) >= len(problem.queries):
         raise InvalidInput(f"There is no query {max(queries)}; give 0 to {len(problem.queries) - 1:,}.")
     chosen = torch.as_tensor(list(queries), dtype=torch.int64, device=problem.device)

@@ -127,7 +127,7 @@ def costs(scale: StudyScale) -> Iterator[StudyCost]:
     yield StudyCost("LiSSA", count * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole,
                     gradients + 2 * vectors)
     yield StudyCost("conjugate gradients", count * cg.ITERATIONS * n * 2 * gradient + whole, gradients + 4 * vectors)
-    yield StudyCost("each record left out, trained again", n * scale.epochs * n * gradient,
+    yield StudyCost("retraining without each record", n * scale.epochs * n * gradient,
                     passes + TRAINED * scale.adapters)
 
 

@@ -49,7 +49,7 @@ class Attribution(FineTuned):
         """How many training records have no token that is scored. Raises `InvalidInput` where none has one."""
         without = sum(not marked.bears(item, self.setting.tokens) for item in self.encoded)
         if without == len(self.encoded):
-            raise InvalidInput(f"No training record has an {self.setting.tokens} to score; mark it in the records by "
+            raise InvalidInput(f"No training record has an {self.setting.tokens} to score; mark it in the records with "
                                "`spans`, or score the tokens of the whole `response`.")
         return without
 

@@ -40,8 +40,8 @@ class Altered(StoreError):
 class Cache:
     """Arrays of n rows in a folder. `columns`: name -> shape of one row; every array is float32.
 
-    Opening a folder that holds something else raises `StoreError`; it is never overwritten. One that was altered or cut
-    short is removed whole, and begins anew.
+    Opening a folder that holds something else raises `StoreError`; it is never overwritten. One that was altered or
+    truncated is removed whole, and begins anew.
     """
 
     on_disk = True

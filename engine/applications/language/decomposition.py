@@ -87,7 +87,7 @@ class TokensRequest(OfRunRequest):
 
     def check_outputs(self, outputs: Collection[str]) -> None:
         if "query_tokens" in outputs and self.query is None:
-            raise InvalidInput("Contributions of query tokens are those of one query; name the query.")
+            raise InvalidInput("Contributions of query tokens are defined for one query; name the query.")
 
     def exported(self, result: Result) -> dict[str, bytes]:
         return {"out" if name == "tokens" else name: exports.csv(result, name) for name in result.tables}

@@ -36,7 +36,7 @@ Progress = Callable[[float], None]
 
 
 class Setting(Sparse):
-    """What determines an attribution, besides the seed of the training.
+    """What determines an attribution, besides the training seed.
 
     task: the name of a task with its sizes. layer: where RepSim reads, as a share of the model's depth. ridge: TRAK's.
     modules: patterns over the names that transformers gives the adapted layers (`engine.models.layers`), of those whose
@@ -94,7 +94,7 @@ class FineTuned:
     @cached_property
     def passes(self) -> PassPrecision:
         """In which precision passes through the model run: on a GPU in bfloat16, on a CPU where the recipe allows it
-        and that is faster on the processor."""
+        and that is faster on the CPU."""
         device = torch.device(self.device)
         return passes_of_matrices(device, torch.float32, mixed=self.setting.recipe.mixed or device.type == "cuda")
 

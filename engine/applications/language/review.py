@@ -85,7 +85,7 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
         if decision.verdict != WRONG and (decision.text or decision.label is not None):
-            raise InvalidInput("A correct answer or response requires the verdict `wrong` alone; leave it out.")
+            raise InvalidInput("Only the verdict `wrong` takes a correct answer or response; leave it out.")
         if decision.label is not None:
             self._check_answer(decision, decision.label)
         elif decision.text:

@@ -68,7 +68,7 @@ def described(table: pd.DataFrame, projection: Projection, tried: Mapping[int, f
     least = float(worst["kendall_tau"])
     met = least >= TARGET
     said = (f"Gradients are projected onto {projection.dimension:,} numbers at random{_why(projection, tried or {})}. "
-            f"Rankings of two seeds of the projection agree by τ = {_floored(least)} ({_named(worst)}) to "
+            f"Rankings of two seeds of the projection agree with τ = {_floored(least)} ({_named(worst)}) to "
             f"{_floored(best['kendall_tau'])} ({_named(best)}), per query")
     advice = ("." if met else f": below {TARGET}, part of the ranking is due to the seed; a larger `dimension`, or "
                               "the projector `identity`, reduces it.")

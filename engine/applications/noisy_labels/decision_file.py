@@ -185,7 +185,7 @@ def _check(line: Line, called: str) -> None:
         raise InvalidInput(f"`{line.verdict[:40]}` is not a verdict; use {WRONG}, {FINE}, {UNSURE}.")
     if line.right and line.verdict != WRONG:
         raise InvalidInput(f"{called} gives `{line.example[:80]}` a right label and calls its label {line.verdict}; a "
-                           f"right label requires `{WRONG}` alone.")
+                           f"right label needs the verdict `{WRONG}`.")
 
 
 def _rows(data: NoisyData, by: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ ALL = 45_000
 PACE = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar": 600, "resnet50_quarter_cifar": 190,
         "vgg19_bn_quarter_cifar": 1_000, "mobilenet_v2_quarter_cifar": 200,
         "mobilenet_v2_stem_quarter_cifar": 200}
-"""Training examples a second in float32 on two processor cores, of 32×32 pixels for the networks of a quarter of their
+"""Training examples a second in float32 on two CPU cores, of 32×32 pixels for the networks of a quarter of their
 width and as the small tables take them for others; what is not listed is as slow as ResNet-18."""
 SLOWEST = 40
 LEAST = 0.1

@@ -50,8 +50,8 @@ class Direction:
                     "learning makes of them. Only out-of-sample probabilities are informative.")
         shown = f"τ = {signed(self.tau, 2, '+')}"
         if self.sign:
-            return (f"The scores agree with the consensus of the methods by {shown}, so {MEANING[self.sign]}. Known "
-                    "wrong labels were not used for this.")
+            return (f"The agreement of the scores with the consensus of the methods is {shown}, so "
+                    f"{MEANING[self.sign]}. Labels known to be wrong were not used for this.")
         return (f"The agreement with the consensus of the methods ({shown}) does not determine the sign of the "
                 "scores; give it, as in the program's documentation.")
 

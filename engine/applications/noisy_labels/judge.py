@@ -39,8 +39,8 @@ class Judge:
     @property
     def measured(self) -> str:
         """How often it is right, beside chance."""
-        labels = "verified labels" if self.verified else "labels as given, right or wrong"
-        said = (f"The held-out model agrees with {self.accuracy:.1%} of {self.examples:,} {labels}, of held-out "
+        labels = "verified labels" if self.verified else "given labels, right or wrong,"
+        said = (f"The held-out model agrees with {self.accuracy:.1%} of the {labels} of {self.examples:,} held-out "
                 f"examples; predicting the most frequent class would agree with {self.chance:.1%}.")
         if not self.is_weak:
             return said

@@ -49,7 +49,7 @@ def coverage(data: NoisyData) -> str:
     beside = {
         "beyond the number to search": len(dataset.y_train) - searched,
         "verified, or held out to measure accuracy": 0 if dataset.test_from_train else len(dataset.y_test),
-        "held out to be trusted or to measure accuracy, with labels in doubt themselves":
+        "held out to be trusted or to measure accuracy, with labels that are unverified too":
             len(dataset.y_test) if dataset.test_from_train else 0,
         "not readable": sum(why == UNREADABLE for _, why in dataset.left_out),
         "in classes that are left out": _left_out(data)}

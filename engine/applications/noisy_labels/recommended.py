@@ -26,7 +26,7 @@ def by_flags(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray) -> Recomme
     """The ranking that finds the labels known to be wrong best, by average precision."""
     scores = {pair: detection(noisy, values)[METRIC] for pair, values in suspicion.items()}
     best = max(scores, key=lambda pair: scores[pair])
-    return Recommended(best, f"it detects most of the labels known to be wrong ({METRIC} "
+    return Recommended(best, f"of all rankings it detects the labels known to be wrong best ({METRIC} "
                              f"{scores[best]:.2f}; a random order has about {noisy.mean():.2f})")
 
 

@@ -52,7 +52,7 @@ class Review(Decisions):
             raise InvalidInput(f"There is no training example {decision.row}; they are numbered 0 to {n - 1:,}.")
         if decision.label is not None:
             if decision.verdict != WRONG:
-                raise InvalidInput("A right label requires the verdict `wrong` alone; leave it out.")
+                raise InvalidInput("Only the verdict `wrong` takes a right label; leave the label out.")
             if not 0 <= decision.label < classes:
                 raise InvalidInput(f"There is no class {decision.label}; use 0 to {classes - 1}.")
             if decision.label == self.data.evidence.y[decision.row]:

@@ -46,9 +46,8 @@ class Trial:
     def why(self) -> str:
         """Why it is the one, as the end of a sentence."""
         few = "" if self.planted >= ENOUGH else "; with so few labels, the comparison of methods is rough"
-        return (f"of {self.planted:,} labels flipped for the trial it detects most (AUPRC "
-                f"{self.table['AUPRC'].iloc[0]:.2f}; a random order has about {self.planted / self.eligible:.2f})"
-                f"{few}")
+        return (f"of {self.planted:,} labels flipped for the trial it detects more than any other (AUPRC "
+                f"{self.table['AUPRC'].iloc[0]:.2f}; a random order has about {self.planted / self.eligible:.2f}){few}")
 
     def with_consensus(self, suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
         """Rankings with the consensus that the trial weighs, or without any where no method finds more than chance."""

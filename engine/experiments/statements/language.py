@@ -62,7 +62,7 @@ def best_pair_cuts_attack(experiments: Mapping[str, TableRows]) -> list[Clause]:
     best = {method: own.largest()["behavior"] for method, own in recall.split("method")}
     leader = recall.where(lambda row: row["behavior"] != "none").largest()["method"]
     if len(best) < 2:
-        raise Missing("This scale removes with one estimator only.")
+        raise Missing("This scale has removals by one estimator only.")
     reduction = {method: rows.seeds(metric="Attack reduction", method=method, behavior=behavior)
                  for method, behavior in best.items()}
     return [Clause.of(f"{leader} with the {best[leader].lower()} − {method}", reduction[leader] - values)

@@ -28,7 +28,7 @@ from engine.metrics.intervals import t_interval, t_quantile
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
 LEVEL = 0.95
 ONE_SEED = ("One seed has no interval, and holds for one machine: fine-tuning with the same seed gives a different "
-            "model on a different processor.")
+            "model on a different CPU.")
 """What a result of one seed says."""
 MOST_SEEDS = 1_000
 """Where counting the seeds that a decision takes ends."""
@@ -190,8 +190,8 @@ class Finding:
             return "; ".join(filter(None, [self.least.title, self.least.note]))
         outcomes = [clause.outcome(len(self.clauses)) for clause in self.clauses]
         failing = f", {outcomes.count('fails')} fail" if "fails" in outcomes else ""
-        return (f"{outcomes.count('holds')} of {len(self.clauses)} comparisons hold{failing}; the least is "
-                f"{self.least.title}")
+        return (f"{outcomes.count('holds')} of {len(self.clauses)} comparisons hold{failing}; the smallest mean is "
+                f"that of {self.least.title}")
 
     @property
     def why(self) -> str:

@@ -43,16 +43,16 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     except (AttributeError, TypeError, IndexError, ValueError, RuntimeError) as error:
         raise InvalidInput(f"This model cannot process a record ({type(error).__name__}: "
                            f"{' '.join(str(error).split())[:160]}); try it with transformers alone, and choose other "
-                           "maps as `targets` where adapters are attached.") from error
+                           "layers for the adapters (`targets`).") from error
     near = NEAR_NARROW if is_narrow(reader.model) else NEAR
     for pass_outputs in ours:
         for row, here, there in zip(chosen, pass_outputs.tolist(), alone, strict=True):
             if not math.isfinite(there):
-                raise InvalidInput(f"The model gives record {row} no finite likelihood; check its weights.")
+                raise InvalidInput(f"The likelihood of record {row} under the model is not finite; check its weights.")
             if not abs(here - there) <= near * max(1.0, abs(there)):
-                raise InvalidInput("This model reads records differently here than alone by plain transformers: record "
-                                   f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of "
-                                   "attention, or of adapters, is not supported.")
+                raise InvalidInput(f"This model gives different results here and in plain transformers: record {row} "
+                                   f"has {here:.6g} nats per token here and {there:.6g} alone. Its kind of attention "
+                                   "or adapters is not supported.")
 
 
 def _check_positions(config: Mapping[str, Any], lengths: Sequence[int]) -> None:

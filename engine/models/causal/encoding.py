@@ -227,7 +227,7 @@ class Encoder:
         if len(positions) > 1 or self.tokenizer.decode([ids[positions[0]]]).strip() != letter:
             held = " + ".join(f"“{self.tokenizer.decode([ids[position]])}”" for position in positions)
             raise InvalidInput(f"The answer “{letter}” of record `{record.id}` is not a single token here but {held}; "
-                               "use answers of one letter, with a space before and no letter after them.")
+                               "use answers of one letter, preceded by a space and not followed by a letter.")
         choices = record.choices if letter in record.choices else (*record.choices, letter)
         at = len(opening) + record.spans["answer"][0]
         text = opening + record.response + self.end

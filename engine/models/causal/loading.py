@@ -280,7 +280,7 @@ def _check_memory(name: str, config: Any, device: str, dtype: torch.dtype) -> bo
             return False
     fits = have / wanted * count / 1e9
     raise InvalidInput(f"`{name}` has {count / 1e9:.2g} billion parameters and needs about {wanted / 2**30:.0f} GiB, "
-                       f"of which {what} {have / 2**30:.1f} free; a model that fits has up to {fits:.2g} billion "
+                       f"but {what} only {have / 2**30:.1f} GiB free; a model that fits has up to {fits:.2g} billion "
                        "parameters.")
 
 

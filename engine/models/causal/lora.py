@@ -59,7 +59,7 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
             return get_peft_model(model, config)
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}); name others of "
-                           f"its maps as `targets` ({', '.join(maps[:12])}), or give the recipe `rank` 0.") from None
+                           f"its layers as `targets` ({', '.join(maps[:12])}), or give the recipe `rank` 0.") from None
 
 
 def _is_map(module: nn.Linear) -> bool:

@@ -100,8 +100,8 @@ def _range(words: TokenRange, texts: Texts) -> tuple[Extra, Tensor]:
         encoded = texts.encoder.encode(texts.records[query])
         count = len(encoded.ids) - encoded.response
         if words.last >= count:
-            raise InvalidInput(f"The response of query {query} has {count:,} tokens, and `{words.spelling}` asks for "
-                               f"number {words.last}; they are 0 to {count - 1:,}.")
+            raise InvalidInput(f"The response of query {query} has {count:,} tokens, but `{words.spelling}` asks for "
+                               f"token {words.last}; tokens are numbered from 0 to {count - 1:,}.")
         first = texts.packing.tail - count + words.first
         rows[query, first:first + words.count] = 1
     return Marks(texts.packing.tail), rows

@@ -41,7 +41,7 @@ class FineTuning(TrainingRecipe):
     rank: Count = setting(
         16, "Rank of the adapters; 0 trains all parameters of the model itself.", PAPER,
         "memory and gradient size, in proportion", ge=0, le=4_096)
-    scaling: Number = setting(32.0, "α of LoRA: an adapter is scaled by α/rank.", PAPER, FREE, gt=0, le=1e6)
+    scaling: Number = setting(32.0, "LoRA's α: an adapter is scaled by α/rank.", PAPER, FREE, gt=0, le=1e6)
     dropout: Number = setting(
         0.0, "Dropout: the fraction of an adapter's inputs set to 0 in a training step.", "none", "slower steps",
         ge=0, lt=1)

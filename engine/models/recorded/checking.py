@@ -43,9 +43,9 @@ class Checked:
         if not self.stretches:
             return " ".join(self.causes)
         return " ".join([
-            f"This recording does not replay bit for bit from step {self.step:,} of {self.steps:,} on.",
-            f"{self.alike} of {self.stretches} stretches between checkpoints do; the first other one ends "
-            f"{self.off:.1e} of its way from the recorded one, the whole run {self.end:.1e}.", *self.causes])
+            f"From step {self.step:,} of {self.steps:,} on, this recording does not replay bit for bit.",
+            f"{self.alike} of {self.stretches} segments between checkpoints do; the first that does not ends "
+            f"{self.off:.1e} of its path length from the recorded state, the whole run {self.end:.1e}.", *self.causes])
 
 
 def check(training: Training, look: Callable[[], None] = lambda: None,

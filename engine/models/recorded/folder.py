@@ -210,8 +210,8 @@ class Recording:
             raise InvalidInput("The parameters that were not trained differ from those of the recording, which does "
                                "not store them; start from the same base model, in the same precision.")
         if wrong or missing:
-            raise InvalidInput(f"The recording is of another model than this one (see `{(wrong + missing)[0][:80]}`); "
-                               "name the model that was trained, and the shape of its inputs.")
+            raise InvalidInput(f"The recording is of a different model (see `{(wrong + missing)[0][:80]}`); name the "
+                               "model that was trained, and the shape of its inputs.")
         module.load_state_dict(state, strict=False)
         return module
 
@@ -275,7 +275,7 @@ def _check(folder: Path, name: str, expected: str) -> None:
         raise InvalidInput(_damaged(folder, f"`{name[:60]}` is missing"))
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != expected:
-            raise InvalidInput(_damaged(folder, f"`{name}` was altered or cut short"))
+            raise InvalidInput(_damaged(folder, f"`{name}` was altered or truncated"))
 
 
 def _batches(folder: Path, facts: RecordingFacts) -> Batches:

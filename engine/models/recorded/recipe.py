@@ -186,8 +186,8 @@ class RecordedRecipe(TrainingRecipe):
                     f"a different run; {CHECKED}.", *self._run.conditions(training.device)]
             raise InvalidInput(" ".join(said))
         note(f"a recorded run that ends {off:.2g} of its path length from the recorded end in "
-             f"{str(training.precision)[6:]}, by rounding alone: every stretch between its checkpoints replays within "
-             f"{worst:.1g} of its way")
+             f"{str(training.precision)[6:]}, by rounding alone: every segment between its checkpoints replays within "
+             f"{worst:.1g} of its length")
 
     def _distance(self, module: nn.Module) -> float:
         """How far it is from the recorded end, as a fraction of the way there."""
@@ -242,6 +242,6 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
 
 def _unknown(step: int, steps: int, there: int, known: int) -> str:
     return (f"This recorded run cannot be replayed from step {step:,} of {steps:,} on, because that step read an "
-            f"example that is not in the data given, which hold {there:,} of its {known:,} different ones: the data "
+            f"example that is not in the data given, which contain {there:,} of its {known:,} different ones: the data "
             "differ or are scaled differently, or examples were altered at random before each step (augmentation); "
             "give all examples as the model read them. Its checkpoints still serve the process `trajectory`.")

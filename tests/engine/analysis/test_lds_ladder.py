@@ -91,7 +91,7 @@ def test_the_command_takes_a_specification_or_a_file_of_scores(tmp_path, monkeyp
     assert rungs["measured"][0].endswith("theirs") and rungs["bar"].sum() == pytest.approx(1)
     for more in ([], ["--spec", "spec.json", "--scores", "theirs.npz"]):
         assert main([*ladder, *more]) != 0
-        assert "Give one specification by --spec, or one file of scores by --scores." in capsys.readouterr().err
+        assert "Give one specification with --spec, or one file of scores with --scores." in capsys.readouterr().err
 
 
 def test_rungs_change_one_thing_at_a_time():

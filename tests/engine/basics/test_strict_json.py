@@ -14,7 +14,7 @@ FAULTY = {
     '[{"a": {"b": 1, "b": 1}}]': "has the key `b` twice",
     "[NaN]": "holds NaN", "[-Infinity]": "holds -Infinity", "[1e400]": "holds a number that is too large",
     '{"eta": -1e400}': "has at `eta` a number that is too",
-    "9" * 5_000: "whole number of 5,000 digits", '"\\ud800"': "half a letter", '{"\\udc00": 1}': "half a letter",
+    "9" * 5_000: "whole number of 5,000 digits", '"\\ud800"': "a lone surrogate", '{"\\udc00": 1}': "a lone surrogate",
     "[" * 100_000: "contains JSON with lists or objects nested more than",
     "[" * 70 + "]" * 70: "lists or objects nested more than",
     '{"a":' * 500 + "1" + "}" * 500: "lists or objects nested more than",

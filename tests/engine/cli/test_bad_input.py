@@ -108,7 +108,7 @@ def test_files_that_are_no_npz(folder, refused, content, part):
 def test_a_truncated_npz(folder, refused):
     content = Path("problem.npz").read_bytes()
     Path("problem.npz").write_bytes(content[:len(content) // 2])
-    assert "cut short" in refused()
+    assert "truncated" in refused()
 
 
 def test_an_absent_problem_and_a_folder_in_its_place(folder, refused):
@@ -204,14 +204,14 @@ def test_an_absent_specification(folder, refused):
 
 
 @pytest.mark.parametrize(("named", "part"), [
-    ([], "two or more"),
-    ([{"name": "a", "spec": STEP}], "two or more"),
+    ([], "at least two"),
+    ([{"name": "a", "spec": STEP}], "at least two"),
     ([{"name": "a", "spec": STEP}, {"name": "a", "spec": UPWEIGHT}], "are named `a`"),
     ([{"name": "a", "spec": STEP}, {"spec": STEP}], "Entry 2"),
     ([{"name": "a", "spec": STEP, "color": "red"}, {"name": "b", "spec": STEP}], "Entry 1"),
     ([{"name": "", "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
     ([{"name": "a\nb", "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
-    ([{"name": "\ud800", "spec": STEP}, {"name": "b", "spec": STEP}], "half a letter"),
+    ([{"name": "\ud800", "spec": STEP}, {"name": "b", "spec": STEP}], "a lone surrogate"),
     ([{"name": 1, "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
     ([STEP, UPWEIGHT], "Entry 1"),
     ([{"name": "a", "spec": STEP}, {"name": "b", "spec": step(-1)}], "`b`"),

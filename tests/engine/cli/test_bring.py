@@ -21,7 +21,7 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     assert main(["bring", "--scores", "theirs.npy", "--data", "problem.npz", "--spec", "loo.json", "--out", "ours.npz",
                  "--l2", "0.01", "--name", "theirs"]) == 0
     told = capsys.readouterr().out
-    assert "one row a training example" in told and "sign read as minus" in told
+    assert "one row per training example" in told and "sign read as minus" in told
     with np.load("ours.npz") as written:
         np.testing.assert_allclose(written["scores"], noisy)
     manifest = json.loads(Path("ours.json").read_text())

@@ -35,8 +35,8 @@ def test_a_group_beside_its_examples(problem, capsys):
     (["--examples", "4;0"], "matches no training example"), (["--examples", "40"], "the rows are 0 to 39"),
     (["--examples", "label = 7"], "there is `"), (["--examples", "file = a*"], "use `label`"),
     (["--examples", "label = *"], "contains all 40"),
-    (["--examples", "3", "--top", "2"], "by --examples or --top"),
-    ([], "by --examples or --top"), (["--examples", "3", "--query", "0"], "apply to --top"),
+    (["--examples", "3", "--top", "2"], "with --examples or --top"),
+    ([], "with --examples or --top"), (["--examples", "3", "--query", "0"], "apply to --top"),
     (["--top", "31"], "candidates have a score"), (["--top", "2", "--query", "50"], "no query 50")])
 def test_no_group(problem, capsys, options, words):
     Path("loo.json").write_text(json.dumps(REMOVE))

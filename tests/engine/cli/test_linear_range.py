@@ -25,7 +25,7 @@ def test_every_change_is_a_row(folder, capsys):
     assert sorted(table["epsilon"].abs().unique()) == [1e-4, 1e-3, 1e-2, 1e-1, 1.0] and len(table) == 10
     assert table["candidate"].nunique() == 1
     said = capsys.readouterr().out
-    assert "derivative" in said and "to a cosine of" in said and "in float32 the derivative is off by" in said
+    assert "derivative" in said and "to a cosine of" in said and "in float32 the derivative differs" in said
 
 
 def test_softmax_regression_descends_as_it_is_told(folder, capsys):

@@ -26,7 +26,7 @@ def test_every_label_has_its_scores(tmp_path, capsys):
     assert main(again) == 0
     told = capsys.readouterr().out
     assert "a smaller score means that the label is more likely to be wrong" in told
-    assert "Known wrong labels were not used" in told
+    assert "Labels known to be wrong were not used" in told
     np.testing.assert_allclose(pd.read_csv(out)["self-influence"], table["TracIn · target logit"])
     np.save(theirs, np.random.default_rng(0).normal(size=150))
     assert main(again) == 2 and "Give --sign plus, or --sign minus" in capsys.readouterr().err

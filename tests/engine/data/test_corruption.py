@@ -40,7 +40,7 @@ def test_a_rate_outside_zero_to_one(rate):
 
 
 def test_one_class():
-    with pytest.raises(InvalidInput, match="one class"):
+    with pytest.raises(InvalidInput, match="With a single class"):
         symmetric_noise(np.zeros(4, dtype=int), 1, 0.5, 0)
 
 

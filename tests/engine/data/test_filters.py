@@ -41,11 +41,11 @@ def test_rows_are_those_of_the_draw(pictures):
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("", "No training example fits"), ("three", "`three` matches no training example"), ("6", "the rows are 0 to 5"),
+    ("", "No training example matches"), ("three", "`three` matches no training example"), ("6", "the rows are 0 to 5"),
     ("0-999999999", "no training example 999999999"), ("4-2", "runs backwards; write 2-4"),
     ("colour = red", "not a field to filter by; use `label`, `file` or `flag`"),
     ("label = hat", "there is `b"), ("label =", "no value to compare with"), ("label", "matches no training example"),
-    ("label = boot & flag = wrong & 0-5 & file = bags/d*", "No training example fits")])
+    ("label = boot & flag = wrong & 0-5 & file = bags/d*", "No training example matches")])
 def test_what_means_none(pictures, text, why):
     with pytest.raises(InvalidInput, match=why.replace("*", r"\*")):
         pictures[0].rows(text)

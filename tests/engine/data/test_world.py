@@ -62,7 +62,7 @@ def test_topics_take_turns_and_levels_can_be_bounded():
 def test_more_than_the_world_holds_is_one_sentence():
     total = sum(len(topic.keys(FACTS)) for topic in TOPICS)
     assert total == 187_256 and len(world.load(total)) == total
-    with pytest.raises(InvalidInput, match="^190,000 questions are requested, and the embedded world holds 187,256; "):
+    with pytest.raises(InvalidInput, match="^190,000 questions are requested, but the embedded world has 187,256; "):
         world.load(190_000)
 
 

@@ -90,7 +90,7 @@ def test_steps_over_the_second_moment_of_softmax_regression():
     for estimator, held in (("adam_normalised", second), ("adafactor_normalised", adafactor(second, [weights.shape]))):
         expected = -0.3 * queries @ (own[[4, 2, 7]] / (held.sqrt() + 1e-8)).T
         torch.testing.assert_close(scores(problem, estimator), expected, rtol=1e-8, atol=1e-10)
-    with pytest.raises(InvalidInput, match="no second moment was kept"):
+    with pytest.raises(InvalidInput, match="no second moment was stored"):
         scores(problem, "adam_normalised;moments=training")
 
 
@@ -107,7 +107,7 @@ def test_the_factors_are_those_of_torchs_adafactor():
 def test_the_moments_of_the_training():
     problem = network()
     queries, own = gradients(problem)
-    with pytest.raises(InvalidInput, match="did not keep Adam's second moment"):
+    with pytest.raises(InvalidInput, match="did not store Adam's second moment"):
         scores(problem, "adam_normalised;moments=training")
     second = torch.rand(problem.parameters, dtype=torch.float64) + 0.1
     problem.checkpoints = (Checkpoint(problem.theta, 0.1, torch.zeros_like(second), second, steps=7),)

@@ -34,7 +34,7 @@ SEEDS = {
 """One seed takes from ten seconds to some minutes of two cores."""
 STEPS = {("table-a6", "paper"): CLOSED, ("figure-4", "paper"): CLOSED}
 """Of the first seed all steps, in a few minutes; its optima take ten."""
-HOURS = "a seed takes {} of two processor cores, and its models cannot be trained in part"
+HOURS = "a seed takes {} of two CPU cores, and its models cannot be trained in part"
 LARGER = "its machine was {}, and none of its rows comes without that training"
 WITHOUT = {
     ("figure-5-1", "desk"): HOURS.format("an hour"), ("table-5-1", "desk"): HOURS.format("an hour"),

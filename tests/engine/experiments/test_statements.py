@@ -155,7 +155,7 @@ def test_the_best_pair_cuts_the_attack(tmp_path, less, expected):
 def test_a_removal_by_one_estimator_is_no_comparison(tmp_path):
     put(tmp_path, "table-a14", removal(0.7, 0.1)[1:3])
     (found,) = of(tmp_path, "best-pair-cuts-attack")
-    assert found.verdict == UNDECIDED and found.why == "This scale removes with one estimator only."
+    assert found.verdict == UNDECIDED and found.why == "This scale has removals by one estimator only."
 
 
 def controlled(step_error, mismatch):

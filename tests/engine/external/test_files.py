@@ -75,7 +75,7 @@ def numbered(first, rows=4):
     (range(6), 4, NAMES, "0 to 5", ""),
     (CANDIDATES, 3, NAMES, "numbers of the training examples", ""),  # a query is missing: the shape says so
     (range(6), 3, NAMES, "0 to 5", ""),
-    ((9, 8, 1, 0, 3, 5), 4, NAMES, "", "not the candidates'"),
+    ((9, 8, 1, 0, 3, 5), 4, NAMES, "", "do not number the candidates"),
     ((9, 8, 1, 0, 3, 5), 3, ROW, "", ""), ((1, 1, 2, 0, 3, 5), 3, ROW, "", ""), ((-1, 0, 2, 3, 4, 5), 3, ROW, "", "")])
 def test_a_first_row_of_whole_numbers_is_judged_by_the_problem(first, rows, kind, remark, doubt):
     table = read_table(numbered(first, rows), "a.csv", known=KNOWN)

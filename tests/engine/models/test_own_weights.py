@@ -72,7 +72,7 @@ def test_a_trained_source_is_written_as_before():
 
 @pytest.mark.parametrize(("content", "name", "said"), [
     (saved({"w": torch.zeros(2)}), "mine.pt", "does not fit the model"),
-    (io.BytesIO(b"nonsense"), "mine.safetensors", "cut short, damaged"),
+    (io.BytesIO(b"nonsense"), "mine.safetensors", "truncated, damaged"),
     (io.BytesIO(pickle.dumps(print)), "mine.pth", "was not opened"),
     (io.BytesIO(b""), "mine.txt", "is not a checkpoint"),
 ])

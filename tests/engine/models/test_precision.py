@@ -111,4 +111,4 @@ def test_it_is_the_same_every_time_and_is_noted(fast):
 
 
 def test_the_sentence_of_a_recipe_says_it():
-    assert MIXED.sentence == RECIPE.sentence[:-1] + ", passes in bfloat16 if that is faster on the processor."
+    assert MIXED.sentence == RECIPE.sentence[:-1] + ", passes in bfloat16 if that is faster on the CPU."

@@ -178,8 +178,8 @@ def of_ends(one):
     right(first, one)
     right(second.replace("it", f"the {one.behavior.quantity or one.behavior.title}"), one, -one.change)
     both = [one.scoring, Scoring.of("correct", {"kind": "add_occurrence"}, STEP)]
-    assert "what each column reads" in direction.top(both, 3) and direction.top([], 3) == "Top 3"
-    assert "what each column reads" in direction.bottom(both, 3) and direction.bottom([], 3) == "Bottom 3"
+    assert "each column's behavior" in direction.top(both, 3) and direction.top([], 3) == "Top 3"
+    assert "each column's behavior" in direction.bottom(both, 3) and direction.bottom([], 3) == "Bottom 3"
 
 
 def of_group(one):

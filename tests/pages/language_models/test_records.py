@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def test_records_show_text_marks_and_ranks(ran, screen):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="tracin"))
-    assert says(at, "Rankings of two seeds of the projection agree by τ =")
+    assert says(at, "Rankings of two seeds of the projection agree with τ =")
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns

@@ -179,7 +179,7 @@ def test_a_finished_run_of_another_model_is_found(home, monkeypatch):
     app_published._others_here.cache_clear()
     at = sound(support.open("paper", experiment="table-5-2", preset="paper", llm="Gemma-2-9B-it"))
     assert says(at, "computed on this machine") and says(at, "--model google/gemma-2-9b-it")
-    assert not says(at, "are not here yet") and html(at).count("0.855") >= 2
+    assert not says(at, "have not been computed yet") and html(at).count("0.855") >= 2
     at = sound(support.open("language_models", task="conditional_backdoor"))
     assert says(at, "Gemma-2-9B-it")
 

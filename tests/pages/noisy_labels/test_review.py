@@ -148,7 +148,7 @@ def test_the_desk_names_files(desk_of_own, screen):
     assert address(at, "by") == ["Consensus"]
     assert all(".png · training example" in page["called"] for page in screen["pages"].values())
     assert screen["classes"] == ["cat", "dog", "kitten"]
-    assert says(at, "out of fold") and all("Most similar by a model not trained on it" in page["reasons"]
+    assert says(at, "out of fold") and all("Most similar according to a model that was not trained" in page["reasons"]
                                          for page in screen["pages"].values())
 
 

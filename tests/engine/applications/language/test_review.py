@@ -77,11 +77,11 @@ def test_the_same_records_in_another_session(review, tmp_path):
 
 @pytest.mark.parametrize(("given", "why"), [
     ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "not a verdict; use wrong, fine, unsure"),
-    ((0, WRONG, 0), "equals the given one"), ((0, FINE, 1), "`wrong` alone"),
+    ((0, WRONG, 0), "equals the given one"), ((0, FINE, 1), "Only the verdict `wrong` takes"),
     ((2, WRONG, 7), "use 0 to 1"),
     ((2, WRONG, None, "", "", None, "Answer 2."), "equals the given one"),
     ((0, WRONG, None, "", "", None, "No idea."), "states none of the answers 0, 1"),
-    ((0, FINE, None, "", "", None, "Answer 1."), "`wrong` alone"),
+    ((0, FINE, None, "", "", None, "Answer 1."), "Only the verdict `wrong` takes"),
     ((0, FINE, None, "a" * 2_001), "longer than 2,000")])
 def test_what_makes_no_sense_is_refused(review, given, why):
     with pytest.raises(InvalidInput, match=why):

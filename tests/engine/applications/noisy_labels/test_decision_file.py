@@ -20,7 +20,7 @@ FAULTY = {
     'row,label\n1,"2\n': "is not a CSV", b"row,label\n\xff,\n": "is not a CSV", b"\xff\xfe\x00": "is not a CSV",
     "row,label,verdict\n1,2,wrong\n": "is not a CSV", "row,label,verdict,right_label\n1,2,,\n": "has no decisions",
     "row,label,verdict,right_label\n1,2,bad,\n": "`bad` is not a verdict; use wrong, fine, unsure",
-    "row,label,verdict,right_label\n1,2,fine,3\n": "a right label requires `wrong` alone"}
+    "row,label,verdict,right_label\n1,2,fine,3\n": "a right label needs the verdict `wrong`"}
 
 
 @pytest.mark.parametrize("content", FAULTY, ids=lambda content: repr(content[:24]))

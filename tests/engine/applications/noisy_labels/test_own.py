@@ -157,4 +157,4 @@ def test_a_class_of_one_picture_is_read_named_and_not_searched(tmp_path):
     (tmp_path / "mine.zip").write_bytes(packed.getvalue())
     drawn = own_source(tmp_path / "mine.zip", {}).draw()
     assert drawn.dataset.class_names == ("cat", "cow", "dog") and len(drawn.rows) == 12
-    assert "class `cow` has a single picture: too small to verify" in drawn.dataset.said[0]
+    assert "class `cow` has a single image: too few to verify" in drawn.dataset.said[0]

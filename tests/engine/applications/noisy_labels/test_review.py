@@ -121,7 +121,7 @@ def test_a_file_that_is_no_review(review, content, said):
 
 @pytest.mark.parametrize(("arguments", "said"), [
     ((-1, FINE), "no training example -1"), ((10_000, FINE), "no training example"), ((1, "bad"), "not a verdict"),
-    ((1, WRONG, 10), "no class 10"), ((1, FINE, 2), "requires the verdict `wrong`"),
+    ((1, WRONG, 10), "no class 10"), ((1, FINE, 2), "Only the verdict `wrong` takes"),
     ((1, WRONG, None, "", "", None, "a dog"), "class, not a text"),
     ((1, WRONG, None, "x" * 3_000), "longer than")])
 def test_what_makes_no_sense(review, arguments, said):

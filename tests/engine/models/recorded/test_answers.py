@@ -128,7 +128,7 @@ def test_a_run_that_rounding_alone_leads_elsewhere_answers_and_says_how_far(reco
     for scoring in (REPLAY, REMOVED):
         with noting() as told:
             compute(problem_of(recorded[0], X, "cnn"), scoring)
-        assert any("by rounding alone" in one and "replays within 0 of its way" in one for one in told)
+        assert any("by rounding alone" in one and "replays within 0 of its length" in one for one in told)
 
 
 SOURCE = {"dataset": "digits", "model": "mlp", "n_train": 40, "n_test": 20, "n_queries": 4, "n_candidates": 3}
@@ -167,7 +167,7 @@ def test_a_zip_is_kept_and_its_source_is_trained(of_digits, home):
     name = stored_recordings.keep_zip(packed(of_digits))
     assert name == stored_recordings.keep(of_digits) and stored_recordings.is_recording(name)
     assert stored_recordings.content(name) == name
-    with pytest.raises(InvalidInput, match="of another model"):
+    with pytest.raises(InvalidInput, match="of a different model"):
         stored_recordings.keep_zip(packed(of_digits), MODELS["cnn"])
     source = ProblemSource(**SOURCE, weights=name)
     assert source.is_trained

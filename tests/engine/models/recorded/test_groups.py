@@ -182,7 +182,7 @@ def test_steps_of_muon_are_torchs(monkeypatch, shape, ratio, nesterov, unrounded
     assert (rule.orthogonal(update) - rounded).norm() <= 0.03 * rounded.norm()
 
 
-@pytest.mark.parametrize(("estimator", "told"), [("source", "reads a training as a flow"),
+@pytest.mark.parametrize(("estimator", "told"), [("source", "models training as a flow"),
                                                  ("in_run_shapley", "second-order effect")])
 def test_estimators_that_read_one_rule_refuse_several(tmp_path, estimator, told):
     run("momentum", tmp_path / "run")

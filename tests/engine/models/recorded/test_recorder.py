@@ -90,7 +90,7 @@ def test_examples_that_are_the_same_are_taken_in_turn(tmp_path):
 def test_a_run_that_does_not_replay_says_from_which_step_on_and_why(tmp_path, loss, around, step, told):
     trained(folder=tmp_path / "run", around=around, **({"loss": loss} if loss else {}))
     checked = check(training(tmp_path / "run"))
-    assert checked.step == step and told in checked.sentence and f"from step {step}" in checked.sentence
+    assert checked.step == step and told in checked.sentence and f"From step {step}" in checked.sentence
     assert checked.alike == (0 if loss else 2)
 
 
@@ -221,7 +221,7 @@ def facts(folder, **changes):
 
 
 @pytest.mark.parametrize(("how", "told"), [
-    (cut, "`step-000004.safetensors` was altered or cut short"),
+    (cut, "`step-000004.safetensors` was altered or truncated"),
     (lambda folder: (folder / "steps.safetensors").unlink(), "`steps.safetensors` is missing"),
     (lambda folder: (folder / "recording.json").write_text("{"), "is not JSON"),
     (lambda folder: (folder / "recording.json").write_text("[1]"), "from another program"),
@@ -248,7 +248,7 @@ def test_facts_that_somebody_changed_are_not_replayed(recorded, tmp_path, change
 def test_other_models_and_places_are_refused(recorded, tmp_path):
     with pytest.raises(MissingData, match="There is no folder"):
         open_recording(tmp_path / "nowhere")
-    with pytest.raises(InvalidInput, match="of another model"):
+    with pytest.raises(InvalidInput, match="of a different model"):
         open_recording(recorded).put(MODELS["cnn"](), 0)
     module = MODELS["softmax"]()
     with pytest.raises(InvalidInput, match="is not empty"):
