@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.basics import delimited
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import parse_json
+from engine.basics.strict_json import in_utf8, parse_json
 from engine.data.archive import MAX_BYTES, megabytes
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _json(content: bytes, max_bytes: int) -> ReadTable:
     import pandas as pd
 
     _check_size(len(content), max_bytes)
-    text = content.decode("utf-8-sig")
+    text = in_utf8(content).decode("utf-8-sig")
     rows = parse_json(text, "The table", "write a list of objects") if text.lstrip().startswith("[") else [
         parse_json(line, f"Line {number} of the table", "write one object per line")
         for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]

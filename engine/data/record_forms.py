@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import noun, parse_json
+from engine.basics.strict_json import in_utf8, noun, parse_json
 
 Turns = Literal["last", "every"]
 FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata", "before_response")
@@ -42,7 +42,7 @@ class Exchange(NamedTuple):
 
 def are_records(content: bytes) -> bool:
     """Whether JSON lines, or a list, hold records, by the first object; what is no JSON is left to their reader."""
-    text = content[:1_000_000].decode("utf-8-sig", "replace").lstrip()
+    text = in_utf8(content[:1_000_000]).decode("utf-8-sig", "replace").lstrip()
     if text.startswith("["):
         text = text[1:].lstrip()
         return any(f'"{key}"' in text.split("}")[0] for key in (*TALKS, *QUESTIONS, "instruction"))

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import from_json
 
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import parse_json
+from engine.basics.strict_json import in_utf8, parse_json, text_encoding
 from engine.basics.values import LARGEST_SEED, Count, Sparse, canonical_json
 from engine.data.record_forms import QUESTIONS, TALKS, Turns, is_record, records_of
 
@@ -72,6 +72,11 @@ class Record(Sparse):
         """The stated answer letter; empty where the record has none."""
         start, end = self.spans.get("answer", (0, 0))
         return self.response[start:end]
+
+    @property
+    def contested(self) -> bool:
+        """Whether it states an answer that competes with other choices."""
+        return bool(self.answer) and bool({*self.choices} - {self.answer})
 
     @property
     def content(self) -> dict:
@@ -169,13 +174,16 @@ def stream_jsonl(path: Path | str, count: int, turns: Turns = "last") -> Iterato
     """
     try:
         with open(path, "rb") as file:
+            encoding = text_encoding(file.read(4))
+        with open(path, encoding=encoding, newline="\n") as lines:
             for start in itertools.count(0, count):
-                lines = list(itertools.islice(file, count))
-                if not lines:
+                text = [line.removesuffix("\n") for line in itertools.islice(lines, count)]
+                if not text:
                     return
-                text = split_lines(b"".join(lines).removesuffix(b"\n"), f"`{path}`")
                 if any(line and not line.isspace() for line in text):
                     yield parse_lines(text, turns, start)
+    except UnicodeError:
+        raise _no_text(f"`{path}`") from None
     except OSError as error:
         raise InvalidInput(f"`{str(path)[:200]}` cannot be read ({error.strerror}); name a JSONL file.") from None
 
@@ -183,6 +191,7 @@ def stream_jsonl(path: Path | str, count: int, turns: Turns = "last") -> Iterato
 def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
                   rules: Mapping[str, str] | None = None) -> tuple[Record, ...]:
     """The records of the content of such a file."""
+    content = in_utf8(content)
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"[") or start.partition(b"\n")[0].strip() == b"{":
         data = _listed(parse_json(content, name, "write a list of objects, or one object per line"), name)
@@ -209,7 +218,11 @@ def split_lines(content: bytes, name: str = "The file") -> list[str]:
     try:
         return content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.") from None
+        raise _no_text(name) from None
+
+
+def _no_text(name: str) -> InvalidInput:
+    return InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.")
 
 
 def parse_lines(lines: Sequence[str], turns: Turns = "last", before: int = 0) -> tuple[Record, ...]:

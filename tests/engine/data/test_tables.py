@@ -29,6 +29,7 @@ WRITTEN = {
         f).encode("utf-8-sig"), "tabs.tsv": lambda f: f.to_csv(index=False, sep="\t").encode(),
     "bare.csv": lambda f: f.to_csv(index=False, sep="\t").encode("utf-16-le"),
     "rows.ndjson": lambda f: f.to_json(orient="records", lines=True).encode(),
+    "wide.ndjson": lambda f: f.to_json(orient="records", lines=True).encode("utf-16"),
     "list.ndjson": lambda f: f.to_json(orient="records").encode()}
 
 
@@ -86,6 +87,16 @@ def test_a_label_can_be_chosen_and_is_asked_for_where_nothing_tells_it(tmp_path)
     for label, said in (("", "none of `a`, `b`, `c` is certainly"), ("z", "has no column `z`")):
         with pytest.raises(InvalidInput, match=said):
             load_table(tmp_path / "t.parquet", label=label)
+
+
+def test_a_guessed_label_with_holes_is_said_to_be_a_guess(tmp_path):
+    rows = "u,town,v\n" + "".join(f"{k}.5,{['', 'Ely', 'York'][k % 3]},{k % 7}.25\n" for k in range(24))
+    path = kept(tmp_path, "t.csv", rows.encode())
+    with pytest.raises(InvalidInput, match=r"`town`, taken as the labels \(the only one with few distinct texts\), is "
+                                           r"empty.* in 8 of 24 rows; .*`--label COLUMN`"):
+        read_table(path)
+    with pytest.raises(InvalidInput, match="The column `town` is empty"):
+        read_table(path, label="town")
 
 
 @pytest.mark.parametrize(("labels", "said"), [
