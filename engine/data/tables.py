@@ -151,10 +151,12 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None
     named = columns.find(frame.drop(columns=column), columns.NAMES)
+    indexed = read.index if named is None and read.index not in (column, split) else None
     padded = sum(isinstance(value, str) and value != value.strip() for value in frame[column])
     blanks = f"Blanks around the labels of {padded:,} rows were removed." if padded else ""
-    said = tuple(filter(None, (read.said, columns.label_sentence(column, how), blanks)))
-    return LabelledTable(frame, column, split if split != column else None, named, said)
+    said = tuple(filter(None, (read.said, columns.label_sentence(column, how), blanks,
+                               f"The rows are named by the index `{indexed[:60]}`." if indexed else "")))
+    return LabelledTable(frame, column, split if split != column else None, named or indexed, said)
 
 
 def _label(value: object) -> str:

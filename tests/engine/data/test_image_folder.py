@@ -147,7 +147,7 @@ def test_faults_of_the_layout(tmp_path):
     refused("only one class, `cat`", tmp_path)
     picture(tmp_path / "dog" / "0.png")
     data = load_image_folder(tmp_path)
-    assert "class `dog` has a single picture: too small to verify" in " ".join(data.said)
+    assert "class `dog` has a single image: too small to verify" in " ".join(data.said)
     assert data.y_train.tolist().count(1) == 1 and 1 not in data.y_test
     assert ("a.png", "in no class folder") in data.left_out
     (tmp_path / "dog" / "0.png").write_bytes(b"broken")
