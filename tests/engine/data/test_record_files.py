@@ -74,3 +74,14 @@ def test_records_in_utf_16_are_read_everywhere(tmp_path, encoding, lines):
     path.write_bytes(path.read_bytes()[:-1] + b"\xd8\xff\xd8")
     with pytest.raises(InvalidInput, match="UTF-8|JSON"):
         list(stream_jsonl(path, 2))
+
+
+def test_one_object_that_holds_the_only_list_of_records_is_records():
+    rows = [{"prompt": f"q{k}", "response": "a"} for k in range(3)]
+    whole = json.dumps({"version": 1, "data": rows}).encode()
+    assert are_records(whole) and len(read_jsonl(record_files.keep(whole))) == 3
+    assert not are_records(json.dumps({"data": [{"a": 1, "label": "x"}]}).encode())
+    plain = b'{"text": "a"}\n{"text": "b"}\n'
+    assert are_records(plain)  # so that the sentence speaks of records
+    with pytest.raises(InvalidInput, match=r"its keys \(text\) are not a known record format"):
+        record_files.keep(plain)
