@@ -140,8 +140,9 @@ def _thumbnail(sampled: SampledProblem, query: Query, chosen: bool) -> None:
     key = f"pick-{'chosen-' if chosen else ''}query-{query.index}"
     with st.container(key=key, width=_width(sampled, 76), gap=None):
         st.html(cards.query(sampled_examples.query_html(sampled, query, 56), query.label, query.predicted))
-        st.button(plain(f"Choose query {query.index}, label {query.label}, predicted {query.predicted}"),
-                  key=f"query:{query.index}", on_click=_choose_query, args=(query.index,))
+        said = f", predicted {query.predicted}" if query.predicted else ""
+        st.button(plain(f"Choose query {query.index}, label {query.label}{said}"), key=f"query:{query.index}",
+                  on_click=_choose_query, args=(query.index,))
 
 
 def _choose_query(index: int) -> None:

@@ -62,7 +62,7 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
          key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
-    wrong = int((top[sampled_examples.noun(sampled)] != top["predicted"]).sum())
+    wrong = int(((top["predicted"] != "") & (top["predicted"] != top[sampled_examples.noun(sampled)])).sum())
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model misclassifies {wrong}"
@@ -76,12 +76,13 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
 
 def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     """One row a candidate that has a value, the largest first."""
-    known = np.isfinite(values)
+    known, column = np.isfinite(values), predictions.measure(sampled)
     said = predictions.of_training(sampled, rows[known].tolist())
     frame = pd.DataFrame({
         **sampled_examples.identified(sampled, rows[known]),
         sampled_examples.noun(sampled): [sampled_examples.label(sampled, int(row)) for row in rows[known]],
-        "predicted": [one.said for one in said], predictions.measure(sampled): [one.value for one in said],
+        "predicted": [one.said for one in said], column: [
+            one.value if one.measure == column else np.nan for one in said],
         "self-influence": values[known]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 

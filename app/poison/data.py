@@ -30,19 +30,18 @@ def record(sampled: SampledProblem, query: int) -> Record | None:
 
 
 def mistakes(sampled: SampledProblem) -> list[Query]:
-    """The queries that the model gets wrong, the surest first; of records those that state an answer."""
+    """The queries that the model gets wrong, the surest first; of records those that state an answer beside others."""
     wrong = [one for one in sampled_examples.queries(sampled) if not one.right]
     if sampled.dataset.records is None:
         sure = sampled.problem.query_logits.softmax(-1).max(-1).values.tolist()
         return sorted(wrong, key=lambda one: -sure[one.index])
-    stating = [one for one in wrong if (own := record(sampled, one.index)) is not None and own.answer]
-    return sorted(stating, key=lambda one: one.prediction.value)
+    return sorted(wrong, key=lambda one: one.prediction.value)
 
 
 def judged(sampled: SampledProblem) -> bool:
-    """Whether it is known of any query what is right."""
+    """Whether it is known of any query what is right, and what else could be said."""
     held_out = None if sampled.dataset.records is None else sampled.dataset.records[1]
-    return held_out is None or any(one.answer for one in held_out)
+    return held_out is None or any(one.contested for one in held_out)
 
 
 def table(sampled: SampledProblem, wrong: Sequence[Query]) -> pd.DataFrame:

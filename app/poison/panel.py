@@ -41,8 +41,8 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
     """The table of mistakes; returns the chosen queries."""
     wrong = data.mistakes(sampled)
     if not wrong and not data.judged(sampled):
-        st.info("No held-out record states an answer, so it is not known which the model gets wrong. Mark the answers "
-                "in *Import settings*, or type a record.", icon=":material/help:")
+        st.info("No held-out record states an answer beside other `choices`, so it is not known which the model gets "
+                "wrong. Mark the answers in *Import settings*, or type a record.", icon=":material/help:")
         return ()
     if not wrong:
         own = "Drag an image" if sampled.dataset.image_shape is not None else "Type a record"

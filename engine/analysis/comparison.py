@@ -103,13 +103,14 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
                       tuple(part.unranked for part in together), tuple(part.unsigned for part in together))
 
 
-def with_refused(table: pd.DataFrame, names: Sequence[str], refused: Mapping[str, str]) -> pd.DataFrame:
+def with_refused(table: pd.DataFrame, metrics: Sequence[str], names: Sequence[str], refused: Mapping[str, str]
+                 ) -> pd.DataFrame:
     """The table of a comparison, with a row for each metric and pair of `names` of which one has no scores, as
     `refused` says of each of these."""
     pairs = [pair for pair in combinations(names, 2) if refused.keys() & set(pair)]
     rows = [{"a": a, "b": b, "metric": metric, "n_queries": 0, "n_dropped": 0,
              "verdict": f"not computed: {refused.get(a) or refused[b]}"}
-            for metric in table.metric.unique() for a, b in pairs]
+            for metric in metrics for a, b in pairs]
     return pd.DataFrame([*table.to_dict("records"), *rows], columns=table.columns) if rows else table
 
 

@@ -20,8 +20,24 @@ _SUSPECT = re.compile(r"\\u[dD]|[\ud800-\udfff]|[eE]\+?\d{3}|\d{300}")
 """What half a letter or a number that no float holds is written with."""
 
 
+def text_encoding(first: bytes) -> str:
+    """In which of UTF-8, UTF-16 and UTF-32 JSON is written, by its first four bytes."""
+    encoding = json.detect_encoding(first)
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def in_utf8(content: bytes) -> bytes:
+    """JSON, or JSON lines, in UTF-8: text in UTF-16 or UTF-32 is written anew, other content comes back as it is."""
+    if (encoding := text_encoding(content[:4])) == "utf-8-sig":
+        return content
+    try:
+        return content.decode(encoding).encode()
+    except UnicodeError:  # what reads it says that it is no text
+        return content
+
+
 def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
-    """The value that JSON in UTF-8, with or without a byte-order mark, holds.
+    """The value that JSON holds, in UTF-8, UTF-16 or UTF-32, with or without a byte-order mark.
 
     name: what the sentences call it, such as a file in backticks; remedy: what to do about text that is no JSON, by
     default to correct it where it fails. Raises `InvalidInput` for anything but JSON, for a key that stands twice in
@@ -29,7 +45,7 @@ def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
     `MOST_DEPTH`.
     """
     try:
-        text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
+        text = in_utf8(content).decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
         value = _DECODER.decode(text)
     except InvalidInput as error:
         raise InvalidInput(f"{name} {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,8 @@ from engine.cli.program import PARTLY, command_line
 from engine.cli.setting import Data, NewCandidates, ProblemOptions, ScoreFiles, Spec
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from engine.problems import Problem
     from engine.scoring.scores import Scores
     from engine.scoring.scoring import Scoring
@@ -62,24 +65,38 @@ def compare(
 ) -> None:
     """Compare specifications, and say why their scores differ. Those that the model has no answer to are left out; the
     exit code is then 3."""
-    from engine.analysis import comparison
+    import pandas as pd
+
+    from engine.analysis.comparison import with_refused
     from engine.cli.problem import Inputs
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.metrics.agreement import METRICS
     from engine.metrics.agreement import metric as agreement_metric
-    from engine.scoring import resolution
-    from engine.scoring.left_out import LeftOut
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *setting.reading.inputs))
-    metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
+    metrics = tuple(dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ()))))
     listed = read_specs(specs, least=1 if scores else 2)
     setting.options()
     problem, _ = Inputs(data, setting).with_new(new_candidates)
     external = read_scores(scores or (), problem, beside=listed)
-    named, refused = _answerable(problem, listed, 2 - len(external))
-    arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
-    result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))
+    named, refused = _answerable(problem, listed, external)
+    table = pd.DataFrame(columns=COLUMNS)
+    if len(named) + len(external) > 1:
+        scored = dict(zip(named, _computed(problem, list(named.values()), setting), strict=True))
+        table = _agreement(problem, {**scored, **external}, metrics)
+    atomic_write(out, csv_text(with_refused(table, metrics, [*listed, *external], refused)))
+    if refused:
+        raise typer.Exit(PARTLY)
+
+
+def _agreement(problem: Problem, scores: Mapping[str, Scores], metrics: Sequence[str]) -> pd.DataFrame:
+    """The table of a comparison; stderr says what is left out of it, or below resolution."""
+    from engine.analysis import comparison
+    from engine.scoring import resolution
+    from engine.scoring.left_out import LeftOut
+
+    result = comparison.compare([list(scores.values())], list(scores), metrics=metrics, problem=type(problem))
     if below := sum(result.below_resolution):
         print(f"{below:,} scores are below resolution; they are flagged and included.", file=sys.stderr)
     if any((*result.unranked, *result.unsigned)):
@@ -87,21 +104,18 @@ def compare(
     if left_out := sum(result.left_out):
         print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(result.lost).because}.",
               file=sys.stderr)
-    table = comparison.with_refused(result.table()[COLUMNS], [*listed, *external], refused)
-    atomic_write(out, csv_text(table))
-    if refused:
-        raise typer.Exit(PARTLY)
+    return result.table()[COLUMNS]
 
 
-def _answerable(problem: Problem, named: dict[str, Scoring], least: int
+def _answerable(problem: Problem, named: dict[str, Scoring], external: Mapping[str, Scores]
                 ) -> tuple[dict[str, Scoring], dict[str, str]]:
     """Those of the scorings that the problem can be asked, and of the others why not, which stderr says. Raises
-    `InvalidInput` where fewer than `least` are left."""
+    `InvalidInput` where nothing is left."""
     from engine.scoring.compute import refusals
 
     names = list(named)
     refused = {names[row]: why for row, why in refusals(problem, list(named.values())).items()}
-    if refused and len(named) - len(refused) < least:
+    if len(refused) == len(named) and not external:
         name, why = next(iter(refused.items()))
         raise InvalidInput(f"Specification `{name}`: {why}")
     for name, why in refused.items():

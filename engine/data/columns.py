@@ -17,6 +17,9 @@ NAMES = ("path", "file", "id", "name")
 """Columns that may name an example, the first of them that is there."""
 MOST_CLASSES = 30
 MOST_CHOICES = 500
+CHOSEN, CALLED, ALONE, LAST = "as chosen", "by its name", "the only one with few distinct texts", "the last one"
+"""How the column of the labels is known; the last three are guesses."""
+OTHERWISE = "choose another column (on the command line by `--label COLUMN`)"
 
 
 class UnclearLabels(InvalidInput):
@@ -38,20 +41,18 @@ def find(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
 
 
 def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
-    """(the column with the labels, how it is known, as a sentence; empty where it is called `label`).
+    """(the column with the labels, how it is known; empty where it is called `label`).
 
     chosen: the column that the user named. Raises `InvalidInput` where there is none such, and where nothing tells.
     """
     if chosen:
         if chosen not in frame.columns:
             raise UnclearLabels(f"The table has no column `{chosen[:60]}`; it has {_listed(frame)}.", frame)
-        return chosen, f"The labels are the column `{chosen[:60]}`, as chosen."
+        return chosen, CHOSEN
     named = find(frame, LABELS) or next((one for one in frame.columns if set(LABELS[:4]) & set(
         re.split(r"[^a-z]+", str(one).casefold()))), None)
-    if named == LABELS[0]:
-        return named, ""
     if named is not None:
-        return named, f"The labels are the column `{named[:60]}`, by its name; choose another one if they are not."
+        return named, "" if named == LABELS[0] else CALLED
     fitting = [one for one in frame.columns if one != find(frame, NAMES) and one != find(frame, SPLITS)
                and _is_like_classes(frame[one])]
     marks = [one for one in fitting if frame[one].isin([0, 1]).all()]
@@ -66,9 +67,14 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
                            "above the data.")
     if guess is None:
         raise UnclearLabels(f"The table has no column `label`, and none of {_listed(frame)} is certainly the label "
-                            "column; name it `label`, or choose it.", frame)
-    why = "the only one with few distinct texts" if len(texts) == 1 else "the last one"
-    return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
+                            "column; name it `label`, or choose it (on the command line by `--label COLUMN`).", frame)
+    return guess, ALONE if len(texts) == 1 else LAST
+
+
+def label_sentence(column: str, how: str) -> str:
+    """Which column holds the labels, as `label_column` knows it; empty where it is called `label`."""
+    otherwise = "" if how == CHOSEN else "; choose another one if they are not"
+    return f"The labels are the column `{column[:60]}`, {how}{otherwise}." if how else ""
 
 
 def are_measured(values: pd.Series, classes: int) -> bool:

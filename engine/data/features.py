@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 NUMBERS, DATES, CATEGORIES, TEXTS, LISTS, EMPTY, NAMES = (
     "numbers", "dates", "categories", "texts", "lists of numbers", "empty", "names")
-DAY_FORMATS = {"ISO8601": "", "%d.%m.%Y": "", "%m/%d/%Y": "the month before the day",
-               "%d/%m/%Y": "the day before the month"}
+_DAYS = {"%d.%m.%Y": "", "%m/%d/%Y": "the month before the day", "%d/%m/%Y": "the day before the month"}
+DAY_FORMATS = {"ISO8601": "", **{f"{day.replace('%Y', year)}{time}": said for year in ("%Y", "%y")
+                                 for day, said in _DAYS.items() for time in ("", " %H:%M", " %H:%M:%S")}}
 """How dates are written -> what is said of it."""
 MISSING = ("", "?", "-", "–", "—", "n.a.", "N/A", "missing", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
 """What people and Excel write into an empty cell of a column of numbers, beside what pandas takes as empty."""

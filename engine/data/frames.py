@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from engine.basics import delimited
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import parse_json
+from engine.basics.strict_json import in_utf8, parse_json
 from engine.data.archive import MAX_BYTES, megabytes
 
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ AS_TEXT = ("label", "class", "target", "split", "path", "file", "id", "name")
 
 @dataclass(frozen=True)
 class ReadTable:
-    """A table as it is read. frame: with what indexed its rows as columns. said: how, in a sentence, if unusually."""
+    """A table as it is read. frame: with what indexed its rows as columns. said: how, in a sentence, if unusually.
+    index: the column that was its index, if that has a name and names every row once."""
 
     frame: pd.DataFrame
     said: str = ""
+    index: str | None = None
 
 
 def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int = MAX_BYTES) -> ReadTable:
@@ -53,7 +57,9 @@ def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int 
     if not frame.columns.is_unique:
         twice = str(frame.columns[frame.columns.duplicated()][0])
         raise InvalidInput(f"The {noun} has two columns `{twice[:60]}`; give each its own name.")
-    return ReadTable(_indexed(frame), read.said)
+    name = str(frame.index.name)
+    names = frame.index.name is not None and frame.index.is_unique and name not in frame.columns
+    return ReadTable(_indexed(frame), read.said, name if names else None)
 
 
 def _indexed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -115,7 +121,11 @@ def _text(content: bytes, max_bytes: int) -> ReadTable:
     as_text = {name: str for name in names if name.strip().casefold() in AS_TEXT}
     frame = pd.read_csv(io.BytesIO(text), dtype=as_text, encoding="utf-8-sig", skipinitialspace=True)
     frame.columns = frame.columns.str.strip()
-    return ReadTable(_named(frame), said)
+    frame = _named(frame)
+    filled = np.flatnonzero(frame.notna().any(axis=1))
+    rows = int(filled[-1]) + 1 if filled.size else len(frame)
+    empty = f"{len(frame) - rows:,} empty rows at the end were left out." if rows < len(frame) else ""
+    return ReadTable(frame.iloc[:rows], " ".join(filter(None, (said, empty))))
 
 
 def _check_heading(text: bytes) -> None:
@@ -154,7 +164,7 @@ def _json(content: bytes, max_bytes: int) -> ReadTable:
     import pandas as pd
 
     _check_size(len(content), max_bytes)
-    text = content.decode("utf-8-sig")
+    text = in_utf8(content).decode("utf-8-sig")
     rows = parse_json(text, "The table", "write a list of objects") if text.lstrip().startswith("[") else [
         parse_json(line, f"Line {number} of the table", "write one object per line")
         for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]

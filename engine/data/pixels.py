@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageFile, ImageOps
+from PIL.TiffImagePlugin import TiffImageFile
 
 from engine.basics.errors import InvalidInput
 
@@ -24,6 +26,10 @@ LEAST_USED = 0.25
 """Of the levels of a depth that pictures use; with less, their own range is stretched."""
 BRIGHT = 192
 """Mean level of ink, weighted by its opacity, from which transparent pictures are put on black paper, not on white."""
+PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
+"""The tag of a TIFF that says what its zero is, and the value that makes it white."""
+SWAPPED = {"L": "B", "N": "B" if sys.byteorder == "little" else "L", "B": "L"}
+"""Pillow's orders of the bytes of a value, each with the other one."""
 _PNG, _COLOUR = b"\x89PNG\r\n\x1a\n", (2, 4, 6)
 
 
@@ -124,7 +130,7 @@ def as_input(content: bytes, shape: tuple[int, ...], name: str) -> tuple[float, 
     return tuple((read.reshape(shape[1], shape[2], shape[0]).transpose(2, 0, 1).ravel() / 255).tolist())
 
 
-def _opened(content: bytes) -> Image.Image:
+def _opened(content: bytes) -> ImageFile.ImageFile:
     image = Image.open(io.BytesIO(content), formats=FORMATS)
     if image.width * image.height > MAX_PIXELS:
         raise TooLarge
@@ -160,9 +166,13 @@ def _is_clear(image: Image.Image) -> bool:
 
 def _deep(image: Image.Image, file: str, read: Callable[[str], bytes]) -> np.ndarray | None:
     """The values of a picture with more than eight bits a channel, float64 (h, w) or (h, w, C), upright; None for
-    others. Pillow cuts channels of sixteen bits in colour to eight: torchvision reads those."""
+    others. Pillow cuts channels of sixteen bits in colour to eight: torchvision reads those of a PNG."""
     if image.mode.startswith(("I", "F")):
-        return np.asarray(ImageOps.exif_transpose(image)).astype(np.float64)
+        values = np.asarray(ImageOps.exif_transpose(image)).astype(np.float64)
+        darkens = isinstance(image, TiffImageFile) and image.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO
+        return 65_535.0 - values if darkens and image.mode.startswith("I;16") else values
+    if isinstance(image, TiffImageFile):
+        return _both_bytes(image, read(file))
     if image.format != "PNG":
         return None
     content = read(file)
@@ -174,6 +184,20 @@ def _deep(image: Image.Image, file: str, read: Callable[[str], bytes]) -> np.nda
     values = decode_image(torch.frombuffer(bytearray(content), dtype=torch.uint8), ImageReadMode.UNCHANGED)
     channels_last = values.numpy().astype(np.float64).transpose(1, 2, 0)
     return channels_last[..., 0] if channels_last.shape[-1] == 1 else channels_last
+
+
+def _both_bytes(image: TiffImageFile, content: bytes) -> np.ndarray | None:
+    """The values of a TIFF with sixteen bits a channel in colour, (h, w, C); None for others. Pillow keeps the high
+    byte of each, and the low one where it is told the other order of bytes."""
+    args = [tile.args for tile in image.tile if isinstance(tile.args, tuple)]
+    mode, deep, order = str(args[0][0]).partition(";16") if args else ("", "", "")
+    if not deep or order not in SWAPPED:
+        return None
+    with _opened(content) as again:
+        again.tile = [tile._replace(args=(f"{mode};16{SWAPPED[order]}", *own[1:]))
+                      for tile, own in zip(again.tile, args, strict=True)]
+        low = np.asarray(ImageOps.exif_transpose(again))
+    return 256.0 * np.asarray(ImageOps.exif_transpose(image)) + low
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

@@ -7,6 +7,7 @@ import hashlib
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
+from engine.basics.strict_json import in_utf8
 from engine.data.records import parse_content, read_jsonl
 
 MOST_FIRST, BLANK = 10_000_000, b"\xef\xbb\xbf \t\r\n"
@@ -30,6 +31,7 @@ def first(name: str) -> str:
 
 def keep(content: bytes) -> str:
     """Check an uploaded JSONL and store it; returns where. Raises `InvalidInput`."""
+    content = in_utf8(content)
     parse_content(content)
     name = f"records-{hashlib.sha256(content).hexdigest()[:24]}.jsonl"
     FILES.keep(name, content)

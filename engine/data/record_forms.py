@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import noun, parse_json
+from engine.basics.strict_json import in_utf8, noun, parse_json
 
 Turns = Literal["last", "every"]
 FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata", "before_response")
@@ -23,6 +23,7 @@ ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assi
 UNREAD = ("tool_calls", "function_call", "reasoning_content", "thinking")
 """What a template may write of a message beside its text."""
 _OWN = frozenset(FIELDS)
+_OPENING = (*TALKS, *QUESTIONS, "instruction")
 
 BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
           "explanation": ("explanation", "rationale", "reasoning", "thinking", "cot")}
@@ -42,16 +43,25 @@ class Exchange(NamedTuple):
 
 def are_records(content: bytes) -> bool:
     """Whether JSON lines, or a list, hold records, by the first object; what is no JSON is left to their reader."""
-    text = content[:1_000_000].decode("utf-8-sig", "replace").lstrip()
+    text = in_utf8(content[:1_000_000]).decode("utf-8-sig", "replace").lstrip()
     if text.startswith("["):
         text = text[1:].lstrip()
-        return any(f'"{key}"' in text.split("}")[0] for key in (*TALKS, *QUESTIONS, "instruction"))
+        return any(f'"{key}"' in text.split("}")[0] for key in _OPENING)
     with suppress(InvalidInput):
         first = parse_json(text.split("\n")[0], "The first line")
+        first = held[0] if (held := held_list(first)) else first
         if not isinstance(first, Mapping) or "label" in first and first.keys().isdisjoint((*TALKS, *ANSWERS)):
             return not isinstance(first, Mapping)  # a text with its class
-        return not first.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction")) or first.keys() >= PREFERENCE
+        return not first.keys().isdisjoint(_OPENING) or first.keys() >= PREFERENCE or first.keys() == {"text"}
     return True
+
+
+def held_list(value: Any) -> list[Any]:
+    """The only list of objects that an object of no known form holds; empty where there is none such."""
+    if not isinstance(value, Mapping) or not value.keys().isdisjoint((*_OPENING, *PREFERENCE)):
+        return []
+    lists = [one for one in value.values() if isinstance(one, list) and one and isinstance(one[0], Mapping)]
+    return lists[0] if len(lists) == 1 else []
 
 
 def is_record(data: Mapping[str, Any]) -> bool:

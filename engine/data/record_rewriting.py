@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import in_utf8
 from engine.data.records import Record, parse_lines, split_lines
 
 
@@ -23,7 +24,7 @@ def rewritten(content: bytes, records: Sequence[Record], left: Mapping[int, Reco
     stays as it is comes back unchanged; in another the response is replaced where the line has it, in whatever form it
     is written. What is no file of one record a line is written as `jsonl`.
     """
-    lines = [line for line in split_lines(content) if line and not line.isspace()]
+    lines = [line for line in split_lines(in_utf8(content)) if line and not line.isspace()]
     if len(lines) != len(records):
         return jsonl(left.values())
     return "".join(f"{lines[row]}\n" if record == records[row] else _with(lines[row], records[row], record)

@@ -6,22 +6,26 @@ import gc
 import hashlib
 import itertools
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import regex
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import from_json
 
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import parse_json
+from engine.basics.strict_json import in_utf8, parse_json, text_encoding
 from engine.basics.values import LARGEST_SEED, Count, Sparse, canonical_json
-from engine.data.record_forms import QUESTIONS, TALKS, Turns, is_record, records_of
+from engine.data.record_forms import QUESTIONS, TALKS, Turns, held_list, is_record, records_of
 
 SPANS = ("answer", "explanation")
+MOST_SECONDS = 20.0
+"""Of processor time that a user's patterns may take on a file."""
 
 
 def _span(span: tuple[int, int]) -> tuple[int, int]:
@@ -72,6 +76,11 @@ class Record(Sparse):
         """The stated answer letter; empty where the record has none."""
         start, end = self.spans.get("answer", (0, 0))
         return self.response[start:end]
+
+    @property
+    def contested(self) -> bool:
+        """Whether it states an answer that competes with other choices."""
+        return bool(self.answer) and bool({*self.choices} - {self.answer})
 
     @property
     def content(self) -> dict:
@@ -169,13 +178,16 @@ def stream_jsonl(path: Path | str, count: int, turns: Turns = "last") -> Iterato
     """
     try:
         with open(path, "rb") as file:
+            encoding = text_encoding(file.read(4))
+        with open(path, encoding=encoding, newline="\n") as lines:
             for start in itertools.count(0, count):
-                lines = list(itertools.islice(file, count))
-                if not lines:
+                text = [line.removesuffix("\n") for line in itertools.islice(lines, count)]
+                if not text:
                     return
-                text = split_lines(b"".join(lines).removesuffix(b"\n"), f"`{path}`")
                 if any(line and not line.isspace() for line in text):
                     yield parse_lines(text, turns, start)
+    except UnicodeError:
+        raise _no_text(f"`{path}`") from None
     except OSError as error:
         raise InvalidInput(f"`{str(path)[:200]}` cannot be read ({error.strerror}); name a JSONL file.") from None
 
@@ -183,13 +195,27 @@ def stream_jsonl(path: Path | str, count: int, turns: Turns = "last") -> Iterato
 def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
                   rules: Mapping[str, str] | None = None) -> tuple[Record, ...]:
     """The records of the content of such a file."""
+    content = in_utf8(content)
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"[") or start.partition(b"\n")[0].strip() == b"{":
         data = _listed(parse_json(content, name, "write a list of objects, or one object per line"), name)
         read = _records("Record", enumerate(data, 1), turns, len(data))
     else:
-        read = parse_lines(split_lines(content, name), turns)
-    return tuple(marked(record, rules) for record in read) if rules else read
+        lines = split_lines(content, name)
+        held = _held(lines)
+        read = _records("Record", enumerate(held, 1), turns, len(held)) if held else parse_lines(lines, turns)
+    if not rules:
+        return read
+    end = time.thread_time() + MOST_SECONDS
+    return tuple(marked(record, rules, max(end - time.thread_time(), 0.01)) for record in read)
+
+
+def _held(lines: Sequence[str]) -> list[Any]:
+    """The only list of objects in a file of one line, whose object has no known form."""
+    first = list(itertools.islice((line for line in lines if line and not line.isspace()), 2))
+    with suppress(InvalidInput):  # as its reader says
+        return held_list(parse_json(first[0], "The line")) if len(first) == 1 else []
+    return []
 
 
 def _listed(data: Any, name: str) -> list[Any]:
@@ -209,7 +235,11 @@ def split_lines(content: bytes, name: str = "The file") -> list[str]:
     try:
         return content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.") from None
+        raise _no_text(name) from None
+
+
+def _no_text(name: str) -> InvalidInput:
+    return InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.")
 
 
 def parse_lines(lines: Sequence[str], turns: Turns = "last", before: int = 0) -> tuple[Record, ...]:
@@ -268,20 +298,25 @@ def _records(noun: str, items: Iterable[tuple[int, Any]], turns: Turns, total: i
     return tuple(records)
 
 
-def marked(record: Record, rules: Mapping[str, str]) -> Record:
+def marked(record: Record, rules: Mapping[str, str], seconds: float = MOST_SECONDS) -> Record:
     """The record with spans where its response fits a pattern and it has none of that name itself.
 
     rules: span -> a regular expression whose last fit counts, its first group where it has one, as
-    `The answer is ([A-Z])`. Raises `InvalidInput` for another span, and for what is no expression.
+    `The answer is ([A-Z])`. Raises `InvalidInput` for another span, and for what is no expression, or one that takes
+    longer than so many seconds, as repetitions inside repetitions may.
     """
     spans = dict(record.spans)
     for name, pattern in rules.items():
         if name not in SPANS:
             raise InvalidInput(f"There is no span `{name[:40]}` to mark; the spans are {' and '.join(SPANS)}.")
         try:
-            fits = list(re.finditer(pattern, record.response, re.DOTALL | re.MULTILINE))
-        except re.error as error:
+            fits = list(regex.finditer(pattern, record.response, regex.DOTALL | regex.MULTILINE,
+                                       concurrent=True, timeout=seconds))
+        except regex.error as error:
             raise InvalidInput(f"`{pattern[:60]}` is not a regular expression ({error}); correct it.") from None
+        except TimeoutError:
+            raise InvalidInput(f"`{pattern[:60]}` takes too long (record `{record.id[:40]}`); avoid repetitions "
+                               "inside repetitions.") from None
         if fits and name not in spans:
             start, end = fits[-1].span(1 if fits[-1].re.groups else 0)
             spans |= {name: (start, end)} if end > start else {}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.basics.delimited import dialect_of
+from engine.basics.strict_json import in_utf8
 from engine.data.frames import arrow_table
 
 
@@ -84,7 +85,7 @@ def _raw_rows(text: str, separator: str) -> list[tuple[list[str], str]]:
 
 def _json(content: bytes, label: str, rows: Mapping[int, str | None]) -> bytes:
     """A list of objects, or an object a line, where lines that stay are as they are byte for byte."""
-    text = content.decode("utf-8-sig")
+    text = in_utf8(content).decode("utf-8-sig")
     whole = text.lstrip().startswith("[")
     lines = [] if whole else [line for line in text.split("\n") if line.strip()]
     items: list[dict[str, Any]] = json.loads(text) if whole else [json.loads(line) for line in lines]

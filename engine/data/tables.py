@@ -105,10 +105,10 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     classes = tuple(sorted(set(labels)))
     if columns.are_measured(given, len(classes)):
         raise columns.UnclearLabels(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, not "
-                                    "classes; put them into a few groups, or choose another column.", frame)
+                                    f"classes; put them into a few groups, or {columns.OTHERWISE}.", frame)
     if len(classes) < 2:
         raise columns.UnclearLabels(f"All values of the column `{table.label[:60]}` are `{classes[0][:60]}`; give two "
-                                    "classes or more, or choose another column.", frame)
+                                    f"classes or more, or {columns.OTHERWISE}.", frame)
     number = {label: index for index, label in enumerate(classes)}
     y, files = np.array([number[label] for label in labels], dtype=np.int64), table.names
     train, test, origin, said = _splits(frame, table.split, y, classes)
@@ -141,19 +141,22 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     if frame[column].map(lambda value: isinstance(value, (list, dict, bytes, np.ndarray))).any() or (
             frame[column].map(lambda value: str(value).strip()[:1] + str(value).strip()[-1:] == "[]").all()):
         raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, not labels; write one "
-                                    "text or number per row, or choose another column.", frame)
+                                    f"text or number per row, or {columns.OTHERWISE}.", frame)
     if empty := int((frame[column].isna() | frame[column].map(_label).eq("")).sum()):
         words = ", or says `NA`, `None` or the like," if path.suffix.lower() in (".csv", ".tsv") else ""
-        raise columns.UnclearLabels(f"The column `{column[:60]}` is empty{words} in {empty:,} of {len(frame):,} rows; "
-                                    "fill it in every row, leave those rows out, or choose another column.", frame)
+        taken = f", taken as the labels ({how})," if how not in ("", columns.CHOSEN) else ""
+        raise columns.UnclearLabels(f"The column `{column[:60]}`{taken} is empty{words} in {empty:,} of {len(frame):,} "
+                                    f"rows; fill it in every row, leave those rows out, or {columns.OTHERWISE}.", frame)
     split = columns.find(frame, columns.SPLITS)
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None
     named = columns.find(frame.drop(columns=column), columns.NAMES)
+    indexed = read.index if named is None and read.index not in (column, split) else None
     padded = sum(isinstance(value, str) and value != value.strip() for value in frame[column])
     blanks = f"Blanks around the labels of {padded:,} rows were removed." if padded else ""
-    said = tuple(filter(None, (read.said, how, blanks)))
-    return LabelledTable(frame, column, split if split != column else None, named, said)
+    said = tuple(filter(None, (read.said, columns.label_sentence(column, how), blanks,
+                               f"The rows are named by the index `{indexed[:60]}`." if indexed else "")))
+    return LabelledTable(frame, column, split if split != column else None, named or indexed, said)
 
 
 def _label(value: object) -> str:

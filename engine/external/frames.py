@@ -20,9 +20,9 @@ from engine.external.header_row import NAMES, Numbering, is_number, judge, said
 from engine.external.names import by_ids, in_file_order, numbered, required
 from engine.external.table import Table, Wanted
 
-LONG = {"query": ("query", "query_index", "query_id", "test", "test_index", "test_id"),
-        "candidate": ("candidate", "candidate_index", "candidate_id", "train", "train_index", "train_id", "example",
-                      "index"),
+LONG = {"query": ("query", "query_index", "query_idx", "query_id", "test", "test_index", "test_idx", "test_id"),
+        "candidate": ("candidate", "candidate_index", "candidate_idx", "candidate_id", "train", "train_index",
+                      "train_idx", "train_id", "example", "index"),
         "score": ("score", "scores", "influence", "value", "attribution")}
 INDEX = ("index", "id", "record")
 """What else the first column of a wide table is called where it names the rows."""
@@ -168,7 +168,7 @@ def _by_row(frame: pd.DataFrame) -> pd.DataFrame:
 def _names_rows(first: Hashable) -> bool:
     """Whether the first column of a wide table, by its name, holds the names of the rows."""
     name = str(first).strip().lower()
-    return name in ("", *LONG["query"], *INDEX) or name.startswith("unnamed")
+    return name in ("", *LONG["query"], *LONG["candidate"], *INDEX) or name.startswith("unnamed")
 
 
 def _names(names: pd.Index, what: str, known: Numbering | None) -> tuple[np.ndarray | None, str]:

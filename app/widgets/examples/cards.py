@@ -54,7 +54,7 @@ def itself(example: str, position: int, label: str, value: float, largest: float
     """A training example with its influence on itself, and what the model says of it, with how sure it is."""
     width = 100.0 * min(1.0, abs(value) / largest) if largest > 0 else 0.0
     kind = effect(value)[0]
-    wrong = f'<div class="faint">predicted {escape(said)}</div>' if said != label else ""
+    wrong = f'<div class="faint">predicted {escape(said)}</div>' if said not in ("", label) else ""
     return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{position}. '
             f'{escape(label)}</div><div>{number(value)}</div>'
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">{escape(measured)}</div>'
@@ -63,7 +63,7 @@ def itself(example: str, position: int, label: str, value: float, largest: float
 
 def query(example: str, label: str, predicted: str) -> str:
     """A query in the gallery: its label, and what the model says where that is something else."""
-    said = f'<div class="said">→ {escape(predicted)} ✗</div>' if predicted != label else ""
+    said = f'<div class="said">→ {escape(predicted)} ✗</div>' if predicted not in ("", label) else ""
     named = f'<div class="name" title="{escape(label)}">{escape(label)}</div>'
     return f'<div class="wf-example">{example}{named}{said}</div>'
 
@@ -72,8 +72,9 @@ def chosen_query(example: str, number: int, label: str, predicted: str, measured
     """The chosen query, larger, with label and prediction in words, and how sure the model is. noun: what the label is
     called."""
     right = "correctly" if label == predicted else "wrongly"
+    said = f"predicted <strong>{escape(predicted)}</strong>, {right}<br>" if predicted else ""
     return (f'<div class="wf-chosen">{example}<div><strong>Query {number}</strong><br>{escape(noun)} '
-            f'<strong>{escape(label)}</strong><br>predicted <strong>{escape(predicted)}</strong>, {right}<br>'
+            f'<strong>{escape(label)}</strong><br>{said}'
             f'<span class="wf-num">{escape(measured)}</span></div></div>')
 
 

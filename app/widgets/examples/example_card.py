@@ -34,12 +34,12 @@ def show(sampled: SampledProblem, row: int, scored: Sequence[Scores], query: Que
         st.html(cards.facts([
             _which(sampled, row),
             (noun, label),
-            *_known(sampled, row), ("predicted", said.sentence), (said.measure, said.number)]))
+            *_known(sampled, row), *_predicted(said.sentence), (said.measure, said.number)]))
     if query is not None:
         with right:
             st.html(f'<div class="wf-chosen">{sampled_examples.query_html(sampled, query, 144, scorings)}</div>')
             st.html(cards.facts([("query", str(query.index)), (noun, query.label),
-                                 ("predicted", query.predicted),
+                                 *_predicted(query.predicted),
                                  (query.prediction.measure, query.prediction.number)]))
     if not scored:
         return
@@ -85,3 +85,8 @@ def _known(sampled: SampledProblem, row: int) -> list[tuple[str, str]]:
     """What is known to have been done to a text; nothing of it is seen by any model or score."""
     record = sampled.dataset.record("train", int(sampled.sample.train_index[row]))
     return [("known as", ", ".join(record.flags))] if record is not None and record.flags else []
+
+
+def _predicted(said: str) -> list[tuple[str, str]]:
+    """What the model says, where it says anything of such an example."""
+    return [("predicted", said)] if said else []

@@ -10,17 +10,18 @@ from torch import Tensor
 
 from engine.basics.values import signed
 from engine.desk import Problem, SampledProblem
-from engine.question.token_behaviors import COLUMNS
+from engine.question.token_behaviors import COLUMNS, RESPONSE
 
-LEAD, PROBABILITY = "lead of the answer", "p(label)"
+LEAD, PROBABILITY, LIKELIHOOD = "lead of the answer", "p(label)", "log-likelihood per token"
 MARGIN = COLUMNS["answer_margin"]
 OTHER = "another choice"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """said: the class, or the stated answer where it has the largest logit of all choices. value: the probability of
-    the label, or how far the stated answer's logit leads; measure: which of the two. sentence: said, in more words."""
+    """said: the class, or the stated answer where it has the largest logit of all choices; empty of a record that
+    states no answer beside other choices. value: the probability of the label, how far the stated answer's logit
+    leads, or the log-likelihood of the response; measure: which of them. sentence: said, in more words."""
 
     said: str
     sentence: str
@@ -29,7 +30,7 @@ class Prediction:
 
     @property
     def number(self) -> str:
-        return f"{self.value:z.3f}" if self.measure == PROBABILITY else signed(self.value, 2, "+")
+        return signed(self.value, 2, "+") if self.measure == LEAD else signed(self.value, 3)
 
     @property
     def measured(self) -> str:
@@ -38,7 +39,9 @@ class Prediction:
 
 def measure(sampled: SampledProblem) -> str:
     """What the value of its predictions is called."""
-    return PROBABILITY if sampled.dataset.records is None else LEAD
+    if sampled.dataset.records is None:
+        return PROBABILITY
+    return LEAD if any(record.contested for split in sampled.dataset.records for record in split) else LIKELIHOOD
 
 
 def of_queries(sampled: SampledProblem) -> list[Prediction]:
@@ -71,11 +74,14 @@ def _read(sampled: SampledProblem, outputs: Tensor, labels: Iterable[int]) -> li
     """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
     names = sampled.dataset.class_names
     if sampled.dataset.records is not None:
-        return [_preferred(names[label], lead) for label, lead in zip(labels, outputs[:, MARGIN].tolist(), strict=True)]
+        read = outputs[:, [MARGIN, RESPONSE]].tolist()
+        return [_preferred(names[label], *numbers) for label, numbers in zip(labels, read, strict=True)]
     return [Prediction(names[int(row.argmax())], f"{names[int(row.argmax())]}, with probability {row.max().item():.3f}",
                        row[int(label)].item(), PROBABILITY) for label, row in zip(labels, outputs.cpu(), strict=True)]
 
 
-def _preferred(answer: str, lead: float) -> Prediction:
+def _preferred(answer: str, lead: float, likelihood: float) -> Prediction:
+    if not lead:  # the record has no answer, or no other choice
+        return Prediction("", "", likelihood, LIKELIHOOD)
     said = answer if lead > 0 else OTHER
     return Prediction(said, said, lead, LEAD)

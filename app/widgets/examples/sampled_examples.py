@@ -31,7 +31,7 @@ class Query:
 
     @property
     def right(self) -> bool:
-        return self.label == self.predicted
+        return self.predicted in ("", self.label)
 
 
 def queries(sampled: SampledProblem) -> list[Query]:

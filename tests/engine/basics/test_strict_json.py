@@ -18,7 +18,7 @@ FAULTY = {
     "[" * 100_000: "contains JSON with lists or objects nested more than",
     "[" * 70 + "]" * 70: "lists or objects nested more than",
     '{"a":' * 500 + "1" + "}" * 500: "lists or objects nested more than",
-    b"\xff\xfe": "is not valid JSON"}
+    b"\xff\xfa": "is not valid JSON", b"\xff\xfe\xd8": "is not valid JSON"}
 
 
 @pytest.mark.parametrize("text", FAULTY, ids=lambda text: repr(text[:20]))

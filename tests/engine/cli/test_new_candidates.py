@@ -55,9 +55,13 @@ def test_a_list_goes_on_without_what_cannot_be_asked(folder, new, capsys):
     assert len(refused) == 6 and (refused.n_queries == 0).all()
     assert refused.verdict.str.startswith("not computed: `remove` asks").all()
     Path("specs.json").write_text(json.dumps([{"name": "a", "spec": STEP}, {"name": "b", "spec": REMOVE}]))
+    assert compare("--new-candidates", "new.npz") == 3  # one answer is left, and none to compare it with
+    assert one_line(capsys).startswith("Specification `b` is not computed: `remove` asks about training examples")
+    assert len(table := pd.read_csv("agreement.csv")) == 3 and table.verdict.str.startswith("not computed: `re").all()
     Path("agreement.csv").unlink()
+    Path("specs.json").write_text(json.dumps([{"name": name, "spec": REMOVE} for name in "ab"]))
     assert compare("--new-candidates", "new.npz") == 2 and not Path("agreement.csv").exists()
-    assert one_line(capsys).startswith("Specification `b`: `remove` asks about training examples")
+    assert one_line(capsys).startswith("Specification `a`: `remove` asks about training examples")
 
 
 def test_a_stream_has_the_ends_of_the_scores(folder, new, monkeypatch):

@@ -8,8 +8,9 @@ import pytest
 from engine.basics.errors import InvalidInput
 from engine.data import record_files
 from engine.data.record_forms import are_records
+from engine.data.record_rewriting import rewritten
 from engine.data.record_sets import marked_sentence
-from engine.data.records import read_jsonl
+from engine.data.records import read_jsonl, stream_jsonl
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +52,36 @@ def test_of_a_preference_the_chosen_conversation_is_a_record():
 def test_a_name_that_leads_elsewhere_is_refused(name):
     with pytest.raises(InvalidInput, match="not on this machine"):
         record_files.path_of(name)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize("lines", [True, False])
+def test_records_in_utf_16_are_read_everywhere(tmp_path, encoding, lines):
+    """Excel and PowerShell write it; a CSV was read, a JSONL refused."""
+    rows = [{"prompt": f"größe {k}\u2028", "response": "ö" * (k + 1)} for k in range(5)]
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) if lines else json.dumps(rows)
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(text.encode(encoding))
+    wanted = [(row["prompt"], row["response"]) for row in rows]
+    read = read_jsonl(path)
+    assert are_records(path.read_bytes()) and [(one.prompt, one.response) for one in read] == wanted
+    assert [(one.prompt, one.response) for one in read_jsonl(record_files.keep(path.read_bytes()))] == wanted
+    assert record_files.first(Path(record_files.keep(path.read_bytes())).name) == wanted[0][0]
+    if lines:
+        parts = list(stream_jsonl(path, 2))
+        assert [len(part) for part in parts] == [2, 2, 1] and [one for part in parts for one in part] == list(read)
+        assert rewritten(path.read_bytes(), read, {3: read[3]}) == json.dumps(rows[3], ensure_ascii=False) + "\n"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xd8\xff\xd8")
+    with pytest.raises(InvalidInput, match="UTF-8|JSON"):
+        list(stream_jsonl(path, 2))
+
+
+def test_one_object_that_holds_the_only_list_of_records_is_records():
+    rows = [{"prompt": f"q{k}", "response": "a"} for k in range(3)]
+    whole = json.dumps({"version": 1, "data": rows}).encode()
+    assert are_records(whole) and len(read_jsonl(record_files.keep(whole))) == 3
+    assert not are_records(json.dumps({"data": [{"a": 1, "label": "x"}]}).encode())
+    plain = b'{"text": "a"}\n{"text": "b"}\n'
+    assert are_records(plain)  # so that the sentence speaks of records
+    with pytest.raises(InvalidInput, match=r"its keys \(text\) are not a known record format"):
+        record_files.keep(plain)

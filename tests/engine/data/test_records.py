@@ -9,7 +9,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_json
 from engine.data import records
 from engine.data.record_forms import are_records
-from engine.data.records import Record, parse_lines, read_jsonl, stream_jsonl
+from engine.data.records import Record, parse_content, parse_lines, read_jsonl, stream_jsonl
 
 
 def test_spans_and_flags_are_optional():
@@ -109,6 +109,16 @@ def test_spans_are_marked_by_key_and_by_pattern(tmp_path):
     for rules, said in (({"answer": "("}, "not a regular expression"), ({"reason": "a"}, "no span `reason`")):
         with pytest.raises(InvalidInput, match=said):
             read_jsonl(tmp_path / "r.jsonl", rules=rules)
+
+
+@pytest.mark.timeout(120)
+def test_a_pattern_without_end_is_stopped(monkeypatch):
+    """It held the server for every visitor."""
+    monkeypatch.setattr(records, "MOST_SECONDS", 0.3)
+    content = "\n".join(json.dumps({"id": k, "prompt": "a", "response": "x" * 3_000}) for k in range(3)).encode()
+    with pytest.raises(InvalidInput, match=r"`\(x\+x\+\)\+y` takes too long \(record `0`\)"):
+        parse_content(content, rules={"answer": "(x+x+)+y"})
+    assert parse_content(content, rules={"answer": "(x+)+$"})[2].spans == {"answer": (0, 3_000)}
 
 
 def test_metadata_is_no_content_and_changes_no_other_record():

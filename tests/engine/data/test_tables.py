@@ -29,6 +29,7 @@ WRITTEN = {
         f).encode("utf-8-sig"), "tabs.tsv": lambda f: f.to_csv(index=False, sep="\t").encode(),
     "bare.csv": lambda f: f.to_csv(index=False, sep="\t").encode("utf-16-le"),
     "rows.ndjson": lambda f: f.to_json(orient="records", lines=True).encode(),
+    "wide.ndjson": lambda f: f.to_json(orient="records", lines=True).encode("utf-16"),
     "list.ndjson": lambda f: f.to_json(orient="records").encode()}
 
 
@@ -88,6 +89,16 @@ def test_a_label_can_be_chosen_and_is_asked_for_where_nothing_tells_it(tmp_path)
             load_table(tmp_path / "t.parquet", label=label)
 
 
+def test_a_guessed_label_with_holes_is_said_to_be_a_guess(tmp_path):
+    rows = "u,town,v\n" + "".join(f"{k}.5,{['', 'Ely', 'York'][k % 3]},{k % 7}.25\n" for k in range(24))
+    path = kept(tmp_path, "t.csv", rows.encode())
+    with pytest.raises(InvalidInput, match=r"`town`, taken as the labels \(the only one with few distinct texts\), is "
+                                           r"empty.* in 8 of 24 rows; .*`--label COLUMN`"):
+        read_table(path)
+    with pytest.raises(InvalidInput, match="The column `town` is empty"):
+        read_table(path, label="town")
+
+
 @pytest.mark.parametrize(("labels", "said"), [
     ([str(["a", "b"]), str(["b"])] * 20, "holds lists or objects, not labels"),
     (np.arange(40) * 7, "holds 40 different numbers, not classes")])
@@ -123,6 +134,31 @@ def test_each_kind_of_column_becomes_numbers():
 def test_columns_that_cannot_be(column, said):
     with pytest.raises(InvalidInput, match=said):
         features(pd.DataFrame({"c": column}), np.arange(4))
+
+
+def test_an_index_with_a_name_names_the_rows_and_is_no_feature(tmp_path):
+    """A patient's number had become a feature, silently."""
+    path = tmp_path / "t.parquet"
+    indexed = FRAME.drop(columns="id").set_index(pd.Index(np.arange(700, 724), name="patient"))
+    indexed.to_parquet(path)
+    read = load_table(path)
+    assert read.n_features == 2 and {*read.files, *read.test_files} == {str(k) for k in range(700, 724)}
+    assert "The rows are named by the index `patient`." in read.said
+    indexed.set_index(pd.Index(np.arange(24) // 2, name="visit")).to_parquet(path)
+    assert load_table(path).n_features == 3  # it names no row
+    FRAME.set_index("label").to_parquet(path)
+    assert load_table(path).class_names == ("hi", "lo") and load_table(path).files[0].startswith("s")
+
+
+def test_empty_rows_that_excel_leaves_at_the_end_are_left_out(tmp_path):
+    content = german(FRAME).replace("\n", "\r\n") + ";;;\r\n" * 3
+    path = kept(tmp_path, "t.csv", content.encode("cp1252"))
+    wanted, read = load_table(kept(tmp_path, "plain.csv", FRAME.to_csv(index=False).encode())), load_table(path)
+    assert np.array_equal(read.x_train, wanted.x_train) and read.files == wanted.files
+    assert "3 empty rows at the end were left out." in " ".join(read.said)
+    written = rewritten(path.read_bytes(), ".csv", "label", {0: None, 5: "lo"}).decode()
+    assert written.splitlines() == [content.splitlines()[row] for row in (0, 1)] + [
+        content.splitlines()[6].replace("hi", "lo")]
 
 
 def test_splits_by_any_name_and_indices_that_name_rows(tmp_path):
@@ -211,7 +247,9 @@ def test_numbers_as_people_write_them_are_numbers(cells, numbers):
 @pytest.mark.parametrize(("dates", "said", "months"), [
     (["13/02/2024", "14/03/2024"], "the day before the month", [2, 3]),
     (["02/13/2024", "03/14/2024"], "the month before the day", [2, 3]),
-    (["02/03/2024", "03/04/2024"], "the month before the day", [2, 3]), (["2024-02-03", "2024-03-04"], "", [2, 3])])
+    (["02/03/2024", "03/04/2024"], "the month before the day", [2, 3]), (["2024-02-03", "2024-03-04"], "", [2, 3]),
+    (["13.02.2024 12:30", "04.03.2024 08:15"], "", [2, 3]), (["13.02.24", "04.03.24"], "", [2, 3]),
+    (["02/13/24 12:30:05", "03/04/24 12:30:05"], "the month before the day", [2, 3])])
 def test_which_of_day_and_month_comes_first_is_said_where_it_is_not_plain(dates, said, months):
     read = features(pd.DataFrame({"when": dates}), np.arange(2))
     assert (f"`when` is read with {said}." in read.said) == bool(said)

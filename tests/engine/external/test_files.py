@@ -43,6 +43,7 @@ WRITERS = {
     "indexed.csv": lambda path: wide().to_csv(path),
     "counted.csv": lambda path: pd.DataFrame(SCORES).to_csv(path, index=False),
     "long.csv": lambda path: long(("Test_Index", "train_index", "influence")).to_csv(path, index=False),
+    "short.csv": lambda path: long(("query_idx", "train_idx", "value")).to_csv(path, index=False),
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 import torch
 from peft import IA3Config, LoHaConfig, LoraConfig, get_peft_model
@@ -11,6 +12,7 @@ import whichfluence as wf
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
+from engine.cli import main
 from engine.data import uploads
 from engine.experiments.language_study import LanguageStudy
 from engine.models.causal import loading
@@ -147,3 +149,32 @@ def test_a_study_attributes_what_is_there(records, adapters, model_folder, own):
     with pytest.raises(InvalidInput, match="`rank` is 0" if not own else "attributed as they are"):
         Attribution(Setting.parse({**study.setting.model_dump(), "recipe": {**recipe, "rank": 0, "epochs": 1}}),
                     0).train()
+
+
+@pytest.mark.parametrize("dora", [False])
+def test_scores_of_tokens_are_those_of_plain_peft(records, adapters, tmp_path):
+    """Of a record, ∇B(q)·∇(log p_t / R), and of a query's tokens the same the other way round, in float64."""
+    model, folder = adapters
+    found, run = problem(records, folder), ["--train", str(records), "--model", str(folder), "--held", "2", "--recipe",
+                                            '{"epochs": 0}']
+    out = {name: str(tmp_path / f"{name}.csv") for name in ("records", "tokens", "asked")}
+    assert main(["attribute", *run, "--out", out["records"], "--keep-gradients"]) == 0
+    assert main(["attribute-record", *run, "--record", "5", "--query", "1", "--out", out["tokens"], "--query-tokens",
+                 out["asked"]]) == 0
+    model, free = model.double().eval(), [value for value in model.parameters() if value.requires_grad]
+
+    def slopes(x):
+        batch = found.reader.packing.unpack(x[None])
+        ids, count = batch.ids[0, batch.mask[0].bool()], int(batch.response.sum())
+        at = torch.arange(len(ids) - count, len(ids))
+        each = model(input_ids=ids[None]).logits[0].log_softmax(-1)[at - 1, ids[at]] / count
+        return torch.stack([torch.cat([slope.flatten() for slope in torch.autograd.grad(one, free, retain_graph=True)])
+                            for one in each])
+
+    known, asked = (slopes(rows[list(ids).index(name)]) for rows, ids, name in zip(
+        (found.x, found.queries), found.ids, ("6", "20"), strict=True))
+    for name, right in (("tokens", known @ asked.sum(0)), ("asked", asked @ known.sum(0))):
+        table = pd.read_csv(out[name], keep_default_na=False)
+        own = table[(table["estimator"] == "gradsim") & (table["behavior"] == "response_loss")]
+        assert own["contribution"].to_numpy() == pytest.approx(right.numpy(), rel=1e-4,
+                                                                  abs=1e-6 * float(right.abs().max()))

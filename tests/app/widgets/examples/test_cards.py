@@ -1,10 +1,12 @@
+import json
 import math
 
 import numpy as np
 import pytest
 
 from app.examples import data as example_data
-from app.widgets.examples import cards, example_card, sampled_examples, table_rows
+from app.widgets.examples import cards, example_card, predictions, sampled_examples, table_rows
+from engine.data import uploads
 from engine.data.unusual import Cell
 from engine.problems import ProblemSource
 from engine.scoring import controlled
@@ -120,3 +122,22 @@ def test_pictures_have_a_text_alternative_and_arrays_a_table(drawn):
 
     plain = replace(drawn, dataset=replace(drawn.dataset, image_shape=None))
     assert "<table" in sampled_examples.train_html(plain, 4, 64)
+
+
+def test_nothing_is_predicted_of_a_record_without_an_answer_beside_other_choices(tmp_path, monkeypatch):
+    """Cards said that the model predicted another choice, where there was none."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    stated = [{}, {"answer": "A"}, {"answer": "A", "choices": ["A", "B"]}]
+    (tmp_path / "own.jsonl").write_text("\n".join(json.dumps(
+        {"prompt": f"Is {k} even? (A) yes (B) no", "response": "The answer is A.", **stated[k % 3]}) for k in range(8)))
+    source = ProblemSource(dataset=uploads.keep_path(tmp_path / "own.jsonl"), model="World-0.4M", n_train=6,
+                           n_queries=1, n_test=1)
+    drawn = source.build()
+    rows = [int(np.flatnonzero(drawn.sample.train_index == kind)[0]) for kind in range(3)]
+    none, alone, contested = predictions.of_training(drawn, rows)
+    assert none.said == alone.said == "" and none.measure == alone.measure == predictions.LIKELIHOOD and none.value < 0
+    assert contested.said in ("A", predictions.OTHER) and contested.measure == predictions.LEAD
+    assert sampled_examples.Query(0, "no answer", none).right
+    for card in (cards.query("", "no answer", none.said), cards.chosen_query("", 0, "A", none.said, none.measured),
+                 cards.itself("", 1, "A", 1.0, 1.0, none.said, none.measured)):
+        assert "predicted" not in card and "✗" not in card
