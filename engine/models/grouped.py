@@ -41,7 +41,8 @@ class Grouped(Rule):
     @property
     def penalty(self) -> Tensor:
         """Of every entry of θ, (P,)."""
-        return self._whole([torch.full_like(part.index, part.rule.penalty, dtype=torch.float64) for part in self.parts])
+        return self._whole([torch.full_like(part.index, float(part.rule.penalty), dtype=torch.float64)
+                            for part in self.parts])
 
     def rate_of(self, rates: tuple[float, ...]) -> tuple[float, ...]:
         return rates
