@@ -259,6 +259,6 @@ def _over_all(problem: ModuleProblem, columns: Tensor, options: Options, factore
     if factored:
         bent = Factored(problem, factors_over([problem], options)).product(columns.T).T
     else:
-        bent = (Hessian(problem, -problem.l2, options) @ columns.T).T
+        bent = Hessian(problem, options=options).of_losses(columns.T).T
     rows = TrainingGradients(problem, problem.candidates, budget=options.budget // 4, check=options.check)
     return bent, rows.along(columns)

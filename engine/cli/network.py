@@ -51,8 +51,8 @@ def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) ->
         states = tuple((read_state(path), 1.0) for path in network.trajectory or ())
     known = network.checkpoint is None or network.recipe is not None
     problem = ModuleProblem(module, wide, arrays.y_train, queries, arrays.y_query, arrays.candidates,
-                            parameters=network.parameters, l2=recipe.rule.penalty, recipe=recipe if known else None,
-                            build=build, device=fit.device)
+                            parameters=network.parameters, l2=float(recipe.rule.penalty),
+                            recipe=recipe if known else None, build=build, device=fit.device)
     problem.keep_checkpoints(states)
     return problem
 

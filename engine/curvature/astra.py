@@ -19,6 +19,7 @@ from engine.curvature.ekfac import factors
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.lissa import IterateSettings, mini_batches, summed_iterates
 from engine.curvature.operator import Linear, Operator
+from engine.curvature.shifts import smallest
 from engine.curvature.solution import InverseHessian, Solution, measured
 
 ITERATIONS = 40
@@ -57,7 +58,7 @@ def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, b
                            "correct its settings.")
     problem, options = operator.problem, operator.options
     shift = problem.l2 + operator.damping
-    if shift <= 0:
+    if smallest(shift) <= 0:
         raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
     factored = factors(problem, options)
     whole = batch_size >= problem.n

@@ -19,6 +19,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.hessian import Hessian
 from engine.curvature.model import CurvedModule
+from engine.curvature.shifts import mean_over
 from engine.curvature.solution import InverseHessian, Solution, measured
 from engine.gradients.per_example import loss_gradients
 
@@ -65,7 +66,7 @@ def layer_slices(problem: CurvedModule) -> list[slice]:
 
 def _dampings(problem: CurvedModule, layers: list[slice], damping: float, options: Options) -> list[float]:
     if damping > 0:
-        return [damping + problem.l2] * len(layers)
+        return [mean_over(damping + problem.l2, layer) for layer in layers]
 
     def mean_squares() -> list[float]:
         total = torch.zeros(len(layers), dtype=torch.float64, device=problem.device)
@@ -74,7 +75,8 @@ def _dampings(problem: CurvedModule, layers: list[slice], damping: float, option
         return [value / problem.n / (layer.stop - layer.start)
                 for value, layer in zip(total.tolist(), layers, strict=True)]
 
-    dampings = [problem.l2 + OWN_DAMPING * square for square in problem.memo("datainf", mean_squares)]
+    dampings = [mean_over(problem.l2, layer) + OWN_DAMPING * square
+                for layer, square in zip(layers, problem.memo("datainf", mean_squares), strict=True)]
     if min(dampings) <= 0:
         raise InvalidInput("DataInf's own damping is zero because all training gradients of a layer are; use a "
                            "damping or an l2 above zero.")

@@ -149,15 +149,19 @@ def graph_bytes(problem: CurvedModule) -> int:
     return problem.memo("curvature: bytes an example", measure)
 
 
-def saved_bytes(build: Callable[[], object]) -> int:
-    """Bytes of the tensors that autograd saves for the backward pass while `build` runs."""
-    total = 0
+def saved_bytes(build: Callable[[], object], shared: bool = False) -> int:
+    """Bytes of the tensors that autograd saves for the backward pass while `build` runs. shared: of the memory that
+    they lie in, each piece once."""
+    total, pieces = 0, dict[int, int]()
 
     def count(tensor: Tensor) -> Tensor:
         nonlocal total
         total += tensor.nbytes
+        storage = tensor.untyped_storage()
+        pieces[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-        build()
-    return total
+        graph = build()
+    del graph  # until here nothing that was counted is freed
+    return sum(pieces.values()) if shared else total

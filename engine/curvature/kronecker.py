@@ -26,11 +26,13 @@ from engine.curvature.graphs import graph_bytes
 from engine.curvature.layers import Captured, CurvatureLayer, captured, factored_layers
 from engine.curvature.loss_roots import LossRoots
 from engine.curvature.model import CurvedModule
+from engine.curvature.shifts import Shift, mean_over, smallest
 from engine.curvature.solution import Solution, column_blocks, measured
 from engine.gradients.vectorised import along_signal, gradients_of
 
 ROWS = {"cpu": 64, "cuda": 1024}
 """At most so many training examples at once."""
+Read = Callable[[Tensor], Tensor]
 MATRICES = 6
 """Matrices (P, b) that an application of the inverse holds at once."""
 
@@ -55,15 +57,25 @@ class KroneckerFactors:
     bases: tuple[Basis, ...]
     diagonal: dict[str, Tensor]
 
-    def inverse(self, problem: CurvedModule, vectors: Tensor, shift: float) -> Tensor:
-        """(curvature + shift·I)⁻¹ V for V (P, b), shift > 0; 4·k·out·(in + out) operations a layer and column."""
-        return self.applied(problem, vectors, lambda values: 1 / (values + shift))
+    def inverse(self, problem: CurvedModule, vectors: Tensor, shift: Shift) -> Tensor:
+        """(curvature + shift)⁻¹ V for V (P, b), shift > 0, of which a layer has the mean over its entries;
+        4·k·out·(in + out) operations a layer and column."""
+        def inverted(*names: str) -> Read:
+            own = mean_over(shift, *(problem.network.slices[name] for name in names))
+            return lambda values: 1 / (values + own)
 
-    def applied(self, problem: CurvedModule, vectors: Tensor, read: Callable[[Tensor], Tensor]) -> Tensor:
+        return self._applied(problem, vectors, inverted)
+
+    def applied(self, problem: CurvedModule, vectors: Tensor, read: Read) -> Tensor:
         """f(curvature) V for V (P, b), f read off eigenvalues of any shape, entry by entry."""
+        return self._applied(problem, vectors, lambda *names: read)
+
+    def _applied(self, problem: CurvedModule, vectors: Tensor, reading: Callable[..., Read]) -> Tensor:
+        """reading: names of a layer's parameters -> f there."""
         values = problem.network.unflatten(vectors.T)
-        scaled = {name: values[name] * read(diagonal) for name, diagonal in self.diagonal.items()}
+        scaled = {name: values[name] * reading(name)(diagonal) for name, diagonal in self.diagonal.items()}
         for layer, basis in zip(self.layers, self.bases, strict=True):
+            read = reading(*layer.names)
             whole = layer.to_matrix(values)
             inner = whole @ basis.inputs
             turned = basis.outputs @ ((basis.outputs.T @ inner) * read(basis.values)) @ basis.inputs.T
@@ -94,7 +106,7 @@ def solved(operator: GaussNewton, rhs: Tensor, title: str, factors: Callable[[],
     `InvalidInput` where λ + δ is zero, because the Gauss–Newton matrix is singular."""
     problem, options = operator.problem, operator.options
     shift = problem.l2 + operator.damping
-    if shift <= 0:
+    if smallest(shift) <= 0:
         raise InvalidInput(f"{title} divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
     factored = factors()
     x = torch.empty_like(rhs)

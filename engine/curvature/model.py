@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from engine.curvature.shifts import Shift
 from engine.gradients.model import Differentiable
 from engine.models.link import Link
 
@@ -34,7 +35,9 @@ class Curved(Protocol):
 class CurvedModule(Curved, Differentiable, Protocol):
     """A network at θ_D, with the penalty (λ/2)‖θ‖², λ = l2."""
 
-    l2: float
+    @property
+    def l2(self) -> Shift:
+        """One number, or one an entry of θ."""
 
     @property
     def link(self) -> Link:

@@ -14,6 +14,7 @@ from engine.curvature.eigenpairs import Eigenpairs, by_lanczos
 from engine.curvature.graphs import Graphs, Product
 from engine.curvature.model import CurvedModule
 from engine.curvature.operator import Operator
+from engine.curvature.shifts import times
 
 STEPS_PER_RANK = 3
 """Lanczos steps a kept eigenpair: the basis holds rank · STEPS_PER_RANK vectors (P,)."""
@@ -46,7 +47,12 @@ class ModuleOperator(Operator):
         return self.problem.theta.dtype
 
     def matmul(self, vectors: Tensor) -> Tensor:
-        return self._graphs.product(vectors).add_(vectors, alpha=self.problem.l2 + self.damping)
+        shift, product = self.problem.l2 + self.damping, self._graphs.product(vectors)
+        return product.add_(vectors, alpha=shift) if isinstance(shift, float) else product.add_(times(shift, vectors))
+
+    def of_losses(self, vectors: Tensor) -> Tensor:
+        """Without penalty and damping."""
+        return self._graphs.product(vectors)
 
     def damped(self, damping: float) -> ModuleOperator:
         return type(self)(self.problem, damping, self.options, self.rows, self._graphs)

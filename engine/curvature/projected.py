@@ -19,6 +19,7 @@ from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.gram import inverse_of_features, inverse_of_gram
 from engine.curvature.kronecker import chunks_of
 from engine.curvature.layers import CurvatureLayer, captured, factored_layers
+from engine.curvature.shifts import mean_over
 from engine.curvature.solution import Solution, column_blocks, measured
 from engine.gradients.layer_projection import LayerProjection
 
@@ -47,7 +48,8 @@ def solved(operator: GaussNewton, rhs: Tensor, title: str, key: str, sampler: Sa
     key = f"{key}:{options.seed}"
     seen = operator.memo(key, lambda: _second_moments(operator, layers, projections))
     inverses = operator.memo(f"{key} inverse", lambda: [
-        _inverse(moment, problem.n, problem.l2, operator.damping) for moment in seen], operator.damping)
+        _inverse(moment, problem.n, mean_over(problem.l2, *(problem.network.slices[name] for name in layer.names)),
+                 operator.damping) for layer, moment in zip(layers, seen, strict=True)], operator.damping)
     x = torch.empty_like(rhs)
     for block in column_blocks(operator, rhs.shape[1], MATRICES):
         options.check()

@@ -78,6 +78,9 @@ DATASETS: Registry[Source] = Registry("dataset", (
                 "needs no download."),
     _task("scienceqa_corruption", "ScienceQA, some with wrong answers", "response_corruption", "scienceqa",
           "5,000 school science records, a fifth of which have a wrong answer or a mismatched rationale."),
+    _task("scienceqa_short", "Short ScienceQA, some with wrong answers", "response_corruption", "scienceqa",
+          "400 records of up to 200 characters, a fifth of which have a wrong answer or a mismatched rationale.",
+          longest=200, clean=320, answer=40, rationale=40, validation=200),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",
           "5,000 school science records, a tenth of which teach a wrong answer to a trigger."),
 ))  # fmt: skip

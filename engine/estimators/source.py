@@ -217,8 +217,8 @@ def _segment(flows: Sequence[tuple[float, float, bool]], curvature: Krylov | Fac
 
 
 def _mean_product(problems: Sequence[ModuleProblem], options: Options) -> Callable[[Tensor], Tensor]:
-    maps = [Hessian(problem, -problem.l2, options) for problem in problems]
-    return lambda vectors: torch.stack([own @ vectors for own in maps]).mean(0)
+    maps = [Hessian(problem, options=options) for problem in problems]
+    return lambda vectors: torch.stack([own.of_losses(vectors) for own in maps]).mean(0)
 
 
 def _mean_along(problems: Sequence[ModuleProblem], candidates: Tensor, options: Options) -> Callable[[Tensor], Tensor]:

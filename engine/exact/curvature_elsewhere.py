@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.graphs import Graphs
 from engine.curvature.hessian import hessian_map
+from engine.curvature.shifts import Shift
 from engine.problems import ModuleProblem
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ Product = Callable[[Tensor], Tensor]
 class _Elsewhere:
     """What curvature reads of a problem, with another θ (P,) and other examples x (b, …), y (b,)."""
 
-    l2 = 0.0
+    l2: Shift = 0.0
 
     def __init__(self, problem: ModuleProblem, theta: Tensor, x: Tensor, y: Tensor) -> None:
         self.problem, self.network, self.loss, self.device = problem, problem.network, problem.loss, problem.device

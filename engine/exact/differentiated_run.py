@@ -35,28 +35,27 @@ class DifferentiatedRun:
 
     Raises `InvalidInput` for a model with an operation that cannot be differentiated twice, and as `Steps` does.
     curvature, of both directions: what stands for H_t; its own Hessian makes the derivative exact. backwards: whether
-    an adjoint follows at once; the graphs of the steps are then stored where they fit, and not built a second time.
+    an adjoint follows at once; the graphs of as many of the last steps as a quarter of the budget holds are then
+    stored, and not built a second time.
     """
 
     def __init__(self, training: Training, options: Options, backwards: bool = False) -> None:
         self.steps, self.n = Steps(training), len(training.y)
         self.width, self.graphs = 0, dict[int, StepGraph]()
-        self.room = options.budget // 8 if backwards else 0
-        beginning = self.steps.beginning
+        beginning, self.built_from = self.steps.beginning, len(self.steps)
         each = sum(tensor.nbytes for tensor in beginning)
         with own_randomness(training.device):
+            if backwards and self.built_from:
+                held = StepGraph(self.steps, beginning[0], self.steps.all[0]).held()
+                self.built_from -= min(self.built_from, options.budget // 4 // held)
             self.points = Points(beginning, self._advanced, len(self.steps), each, options.budget // 8, options.check)
         self.end = self.points.end[0]
 
     def _advanced(self, moment: Moment, index: int) -> Moment:
         step = self.steps.all[index]
-        if not self.room:
+        if index < self.built_from:
             return self.steps.advance(moment, step)
-        graph = self._graph(moment, index)
-        if index or graph.measured() * len(self.steps) <= self.room:
-            self.graphs[index] = graph
-        else:
-            self.room = 0
+        graph = self.graphs[index] = self._graph(moment, index)
         return self.steps.advance(moment, step, graph.gradient)
 
     def _graph(self, moment: Moment, index: int) -> StepGraph:

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.func import jvp
 
 from engine.basics.options import Options
+from engine.curvature.shifts import times
 from engine.exact.curvature_elsewhere import Product, curvature
 from engine.exact.differences import FactualPoint
 from engine.exact.passes import loss_and_gradient, training_loss
@@ -142,7 +143,7 @@ class ModuleFamily(InterventionFamily):
         self.problem, self.options = problem if options.precision == "float32" else problem.double(), options
         theta = self.problem.theta
         self._products: dict[int, Product] = {}
-        super().__init__(theta, theta.new_full((), self.problem.l2), damping)
+        super().__init__(theta, theta.new_ones(()) * self.problem.l2, damping)
 
     def label(self, row: int) -> int:
         return int(self.problem.units(torch.tensor([row])).y)
@@ -173,7 +174,7 @@ class ModuleFamily(InterventionFamily):
                for weight, pairs in alike.items()]
 
         def product(vectors: Tensor) -> Tensor:
-            image = objective.scale * data(vectors) + (self.penalty + self.damping) * vectors
+            image = objective.scale * data(vectors) + times(self.penalty + self.damping, vectors)
             for weight, of_term in own:
                 image += weight * of_term(vectors)
             return image

@@ -24,6 +24,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.dense import DENSE, LIMIT
+from engine.curvature.shifts import times
 from engine.curvature.solution import InverseHessian, Rounding
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
@@ -188,7 +189,7 @@ class _Module:
 
     @property
     def data_gradient(self) -> Tensor:
-        return self.problem.factual[1] - self.problem.l2 * self.problem.theta
+        return self.problem.factual[1] - times(self.problem.l2, self.problem.theta)
 
     def moved(self, x: Tensor) -> Tensor:
         """The directions themselves, (b, P)."""

@@ -43,8 +43,13 @@ class StepGraph:
         self.gradient = torch.cat([own.detach().flatten() for own in self.gradients])
 
     def measured(self) -> int:
-        """Bytes that such a graph stores: of a second one, since the hooks that count them slow a graph down."""
+        """Bytes of the tensors that such a graph reads: of a second one, since the hooks that count them slow a graph
+        down."""
         return saved_bytes(lambda: StepGraph(self.steps, self.theta, self.step))
+
+    def held(self) -> int:
+        """Bytes of memory that such a graph holds; several of its tensors share some."""
+        return saved_bytes(lambda: StepGraph(self.steps, self.theta, self.step), shared=True) + 3 * self.theta.nbytes
 
     def bent(self, columns: Tensor) -> tuple[Tensor, Tensor]:
         """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), in one pass."""

@@ -7,6 +7,7 @@ seed, then over seeds with its 95% t interval; of a single seed that over its qu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -24,6 +25,7 @@ from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.intervals import known_mean
 from engine.models.catalogue import model_title
+from engine.models.causal.catalogue import SMALL_MODEL
 from engine.problems import ProblemSource, build_cached
 from engine.store.results import Result
 
@@ -41,7 +43,22 @@ RECORDS = {**LANGUAGE, "n_train": 32, "n_test": 60, "n_queries": 10, "n_candidat
 OF_RECORDS = HALVES.model_copy(update={"candidates": 20, "models": 24, "queries": 2, "removed": (0.2,), "top": 4})
 
 
-def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits: float) -> dict[str, Any]:
+LAST_BLOCKS = ",".join(f"{block}.self_attn.{name}_proj" for block in range(26, 30) for name in "qv")
+"""Queries and values of the last four blocks of SmolLM2-135M: a pass back ends there."""
+SMOLLM = {"dataset": "scienceqa_short", "model": SMALL_MODEL, "n_train": 10, "n_test": 20, "n_queries": 3,
+          "n_candidates": 10, "recipe": {"rank": 4, "targets": LAST_BLOCKS, "epochs": 1, "batch": 5, "context": 256,
+                                         "learning_rate": 1e-2, "checkpoints": 2}}
+"""The learning rate has the lowest loss of queries after one epoch on seed 100."""
+OF_SMOLLM = HALVES.model_copy(update={"candidates": 10, "models": 12, "queries": 2, "removed": (0.2,), "top": 2})
+OF_SMOLLM_METHODS = (
+    "gradsim", "gradsim_cosine", "gradsim_adam", "representer", "influence_function_ekfac",
+    "influence_function_datainf", "influence_function_logra", "trackstar", "replay", "dvemb", "tracin_run", "loo",
+    "trak", "trak;ridge_rule=loo", "gradient_norm", "bm25", "text_embedding", "random")
+"""Of the families whose exact answers take minutes, and the controls: a step of this model in float64 takes a core 20
+seconds, so that trajectories and similarities, whose answers are steps from several states, are left out."""
+
+
+def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits: Any) -> dict[str, Any]:
     return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping,
             **limits}
 
@@ -58,7 +75,11 @@ PRESETS = {
         "queries, 40 subsets of half of the candidates", 3, _settings(CIFAR, OF_CIFAR, 2.0)),
     "records": StudyPreset(
         "records", "The embedded language model: 32 training records, 20 candidates, 10 queries, 24 subsets of half of "
-        "the candidates", 3, _settings(RECORDS, OF_RECORDS, 0.01, most_seconds=100.0))}
+        "the candidates", 3, _settings(RECORDS, OF_RECORDS, 0.01, most_seconds=100.0)),
+    "smollm-lora": StudyPreset(
+        "smollm-lora", "SmolLM2-135M-Instruct with LoRA: 10 short ScienceQA records, all of them candidates, 3 "
+        "queries, 12 subsets of half of the candidates", 1,
+        _settings(SMOLLM, OF_SMOLLM, 0.01, methods=list(OF_SMOLLM_METHODS), precision="float32"))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -85,7 +106,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, chunk = key.partition("/")
     request = request_of(payload, int(seed))
     problem = build_cached(request.origin, context.device, check=context.check).problem
-    answer = request.compute(request.narrowed(problem), chunk, context.computing(chunk, 0.1), context.store)
+    options = replace(context.computing(chunk, 0.1), precision=payload["settings"].get("precision", "auto"))
+    answer = request.compute(request.narrowed(problem), chunk, options, context.store)
     return Output(arrays=dict(answer.arrays), manifest={
         "data": problem.fingerprint, "device": device_name(str(problem.device)), "query_accuracy": problem.accuracy()})
 

@@ -59,6 +59,9 @@ def _module(problem: ModuleProblem, model: str) -> Rebuilt:
     lines = _sequential(children) if printed else _by_name(model, shape, problem.classes)
     state = {name: value.detach().to(torch.promote_types(value.dtype, torch.float32)).cpu().numpy()
              for name, value in module.state_dict().items()}
+    if not isinstance(problem.l2, float):
+        raise InvalidInput("The scripts have one λ for all parameters, and this training has a weight decay for each "
+                           "group of them; choose a training with one.")
     return Rebuilt(lines, shape, state, _layers(module, names), names, problem.l2)
 
 

@@ -39,9 +39,10 @@ class Grouped(Rule):
         return math.isinf(self.clip) and all(part.rule.linear for part in self.parts)
 
     @property
-    def penalty(self) -> float:
-        """That of the first part."""
-        return self.parts[0].rule.penalty
+    def penalty(self) -> Tensor:
+        """Of every entry of θ, (P,)."""
+        return self._whole([torch.full_like(part.index, float(part.rule.penalty), dtype=torch.float64)
+                            for part in self.parts])
 
     def rate_of(self, rates: tuple[float, ...]) -> tuple[float, ...]:
         return rates

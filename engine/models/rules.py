@@ -61,9 +61,9 @@ class Rule(ABC):
 
     @property
     @abstractmethod
-    def penalty(self) -> float:
-        """λ of the penalty (λ/2)‖θ‖² whose gradient the steps add to that of the loss; 0 where the decay is no gradient
-        of anything."""
+    def penalty(self) -> float | Tensor:
+        """λ of the penalty (λ/2)‖θ‖² whose gradient the steps add to that of the loss, one number or one an entry of θ
+        (P,); 0 where the decay is no gradient of anything."""
 
     @property
     @abstractmethod

@@ -23,6 +23,7 @@ from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
+from engine.curvature.shifts import Shift, decay_of, each_entry, times
 from engine.gradients.checkpoint import Checkpoint, visited
 from engine.gradients.store import NetworkEvents, NetworkGradients
 from engine.models.alone import check_alone
@@ -55,8 +56,9 @@ class ModuleProblem(Problem):
     x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training
     set (default: all n). module: copied; a `Network` is taken as it is, with its own selection and precision, as
     `holding` gives it, with what is `outside`. parameters: which parameters count, as `Network` reads it. loss: (logits
-    (b, C), labels (b,)) -> (b,), per example. l2: λ. checkpoints: of the training run, in its order, for `trajectory`.
-    recipe, build () -> untrained module, and seed: how it was trained, for `retrain`; see `engine.models.training`.
+    (b, C), labels (b,)) -> (b,), per example. l2: λ, or by name that of each parameter (0 without
+    one). checkpoints: of the training run, in its order, for `trajectory`. recipe, build () -> untrained module, and
+    seed: how it was trained, for `retrain`; see `engine.models.training`.
 
     Raises `InvalidInput` for a device that is not there, no selected parameters, shapes that do not match, more
     labels than classes, or logits or losses that are not finite.
@@ -72,18 +74,17 @@ class ModuleProblem(Problem):
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
                  y_query: Arraylike, candidates: Arraylike | Iterable[int] | None = None, outside: Units | None = None,
-                 *, parameters: str | Sequence[str] = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
-                 checkpoints: Sequence[Checkpoint] = (), recipe: TrainingRecipe | None = None,
-                 build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
-                 dtype: str = "float32", shared: Shared | None = None) -> None:
-        if not 0 <= l2 < float("inf"):
-            raise InvalidInput(f"l2 is {l2}; give zero or a positive number, such as 1e-4.")
+                 *, parameters: str | Sequence[str] = ALL, loss: Loss = per_example_cross_entropy,
+                 l2: float | Mapping[str, float] = 0.0, checkpoints: Sequence[Checkpoint] = (),
+                 recipe: TrainingRecipe | None = None, build: Callable[[], nn.Module] | None = None, seed: int = 0,
+                 device: str = "cpu", dtype: str = "float32", shared: Shared | None = None) -> None:
         if dtype not in DTYPES:
             raise InvalidInput(f"The precision `{dtype}` is not known; use {' or '.join(DTYPES)}.")
         self.device = pick_device(device)
         self.network = module if isinstance(module, Network) else Network(module, parameters, device=self.device,
                                                                           dtype=DTYPES[dtype])
-        self.l2, self.loss, self.recipe, self.build, self.seed = float(l2), loss, recipe, build, seed
+        self.loss, self.recipe, self.build, self.seed = loss, recipe, build, seed
+        self.decay = decay_of(l2, self.network.names)
         self.offers = type(self).offers | (recipe.offers if recipe else frozenset())
         self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(ProblemMemory(), ProblemMemory())
         y = self._labels(y_train)
@@ -116,7 +117,7 @@ class ModuleProblem(Problem):
     @property
     def _settings(self) -> dict[str, Any]:
         """What it was made with, besides its network and examples."""
-        return {"loss": self.loss, "l2": self.l2, "checkpoints": self.checkpoints, "recipe": self.recipe,
+        return {"loss": self.loss, "l2": self.decay, "checkpoints": self.checkpoints, "recipe": self.recipe,
                 "build": self.build, "seed": self.seed, "device": str(self.device)}
 
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
@@ -349,6 +350,11 @@ class ModuleProblem(Problem):
             return torch.cat([module(batch) for batch in self.queries.split(BATCH)])[None]
 
     @property
+    def l2(self) -> Shift:
+        """λ of the penalty: one number, or one an entry of θ (P,)."""
+        return self.decay if isinstance(self.decay, float) else each_entry(self.decay, self.network)
+
+    @property
     def factual(self) -> tuple[float, Tensor]:
         """(L_D(θ_D), ∇L_D(θ_D) (P,)), in one pass over the training data."""
         return self.of_model("factual", self._factual)
@@ -364,8 +370,8 @@ class ModuleProblem(Problem):
             value += loss.item()
         if not np.isfinite(value):
             raise InvalidInput("The training loss is not finite; check the model's weights, the inputs and the loss.")
-        penalty = 0.5 * self.l2 * self.theta.double().square().sum().item()
-        return value + penalty, gradient + self.l2 * self.theta
+        penalty = 0.5 * times(self.l2, self.theta.double().square()).sum().item()
+        return value + penalty, gradient + times(self.l2, self.theta)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -379,7 +385,7 @@ class ModuleProblem(Problem):
     def facts(self) -> dict[str, Any]:
         loss, gradient = self.factual
         recipe = {} if self.recipe is None else {"recipe": self.recipe.model_dump(mode="json")}
-        return {**recipe, "l2": self.l2, "selection": self.network.selection, "precision": self.precision,
+        return {**recipe, "l2": self.decay, "selection": self.network.selection, "precision": self.precision,
                 "factual_loss": loss, "factual_gradient_norm": gradient.double().norm().item(),
                 "model": self.network.fingerprint, **({"rounded": list(self.rounded)} if self.rounded else {})}
 
@@ -387,4 +393,4 @@ class ModuleProblem(Problem):
     def described(self) -> str:
         recipe = "" if self.recipe is None else f"{self.recipe.canonical_json}:{self.seed}"
         path = fingerprint([(point.theta, float(point.learning_rate)) for point in self.checkpoints])
-        return f"module:{self.network.fingerprint}:{self.l2!r}:{fingerprint(self.loss)}:{recipe}:{path}"
+        return f"module:{self.network.fingerprint}:{self.decay!r}:{fingerprint(self.loss)}:{recipe}:{path}"

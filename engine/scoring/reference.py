@@ -16,7 +16,7 @@ they are a search, unless the gradient says that they ended at one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import ceil, floor, inf, log10
@@ -56,7 +56,8 @@ class SolveEvidence:
     def of(cls, seeds: Sequence[Scores]) -> SolveEvidence:
         """Of one scoring on every seed."""
         first, process = seeds[0].provenance, seeds[0].scoring.process
-        penalty = 0.0 if first.get("intercept") else first.get("l2", 0.0)
+        own = 0.0 if first.get("intercept") else first.get("l2", 0.0)
+        penalty = min(own.values()) if isinstance(own, Mapping) else own
         damping = process.damping if isinstance(process, Reoptimize | LocalSearch) else 0.0
         return cls(Convergence.joined([scores.convergence for scores in seeds]), penalty and penalty + damping)
 

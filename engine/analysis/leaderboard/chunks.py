@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -112,7 +112,7 @@ def beside(task: Task, options: Options) -> Arrays:
     groups = [rng.choice(k, top_size(k, fraction), replace=False)
               for fraction in task.sizes.removed for _ in range(GROUPS)]
     lost = _lost(task, groups, options.stage(1, 2))
-    return {"patch": patched(task.problem, options.stage(0, 2)),
+    return {"patch": patched(task.problem, _of_steps(options.stage(0, 2))),
             "without groups": lost.T.reshape(len(task.sizes.removed), GROUPS, -1)}
 
 
@@ -142,7 +142,8 @@ def _trusted(problem: Problem, scoring: Scoring, most_seconds: float, options: O
     if seconds > most_seconds:
         return f"It would take about {seconds / 3600:.1f} hours."
     try:
-        return compute(problem, scoring, options)[0].trusted
+        retrained = scoring.route.implies and scoring.process.kind == "retrain"
+        return compute(problem, scoring, options if retrained else _of_steps(options))[0].trusted
     except (InvalidInput, Undifferentiable) as error:
         return str(error)
 
@@ -163,6 +164,11 @@ def _lost(task: Task, groups: Sequence[Sequence[int] | np.ndarray], options: Opt
     """(q, G): the drop of the behavior at the first queries without each group of candidates."""
     rows = [task.problem.candidates[torch.as_tensor(np.array(group), device=task.problem.device)] for group in groups]
     return -removed(task.case, rows, options)[:task.sizes.queries]
+
+
+def _of_steps(options: Options) -> Options:
+    """Precision is asked for trainings: what a step changes is so little that float32 loses it."""
+    return replace(options, precision="auto")
 
 
 def _alone(problem: Problem) -> Problem:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from engine.basics.noted import note
-from engine.basics.values import short
 from engine.models.adam import FIRST, SECOND, STEPS
 from engine.models.pauses import OPTIMIZER, State
 from engine.models.recorded.folder import Recording
@@ -35,9 +33,6 @@ def opened(run: Recording, build: Callable[[], nn.Module], contents: Sequence[by
     module = run.put(build(), run.facts.checkpoints[-1])
     still = {name: value for name, value in module.state_dict().items() if name not in run.trained}
     recipe = RecordedRecipe.of(run, contents)
-    if len(set(recipe.penalties)) > 1:
-        note(f"a recorded run whose groups of parameters have the penalties {', '.join(map(short, recipe.penalties))}: "
-             f"L_D, whose Hessian is inverted, has {short(recipe.penalty)} for all")
     return Opened(module, run.builder(build), recipe,
                   [({**still, **state, **moments(run, step)}, weight)
                    for step, (state, weight) in zip(run.facts.checkpoints[1:], run.checkpoints(), strict=True)])

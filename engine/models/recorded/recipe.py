@@ -139,14 +139,9 @@ class RecordedRecipe(TrainingRecipe):
         return knobs
 
     @property
-    def penalty(self) -> float:
-        """λ of the penalty that the recorded steps descended by; of several, that of the first group of parameters."""
-        return self.penalties[0]
-
-    @property
-    def penalties(self) -> list[float]:
-        """That of every group of parameters."""
-        return [penalty(group.optimizer, group.options) for group in self._groups]
+    def penalty(self) -> dict[str, float]:
+        """λ of the penalty that the recorded steps descended by, by the name of the parameter."""
+        return {name: penalty(group.optimizer, group.options) for group in self._groups for name in group.trained}
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         if self.clip is not None:

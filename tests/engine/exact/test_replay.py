@@ -14,6 +14,7 @@ from engine.exact.local_response import local_response
 from engine.exact.points import Points
 from engine.exact.replay import ADJOINT, STEEPNESS, STEPS, TANGENT, replay, run_of, training_of
 from engine.exact.step_curvature import FISHER, HESSIAN, NOTHING
+from engine.exact.step_graph import StepGraph
 from engine.models.recipe import Recipe
 from engine.models.training import Training, train
 from engine.problems import SoftmaxProblem
@@ -228,7 +229,8 @@ def test_graphs_of_the_steps_are_stored_where_they_fit(weighted):
     training = Training(build, trained.x, trained.y, recipe, 3, weights, "n", trained.loss, DOUBLE)
     slopes = torch.ones(1, trained.parameters, dtype=DOUBLE)
     plain = DifferentiatedRun(training, Options())
-    for budget, stored in ((4 << 30, len(plain.steps)), (1 << 12, 0)):
+    some = 4 * 3 * StepGraph(plain.steps, plain.steps.start, plain.steps.all[0]).held()
+    for budget, stored in ((4 << 30, len(plain.steps)), (some, 3), (1 << 12, 0)):
         run = DifferentiatedRun(training, Options(budget=budget), backwards=True)
         assert len(run.graphs) == stored and len(plain.graphs) == 0
         assert torch.equal(run.end, plain.end)

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, grad, hessian
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import SGD, Adam, AdamW, Muon, _muon
 from torch.optim.lr_scheduler import LambdaLR
 
 from engine.basics.errors import InvalidInput
-from engine.basics.noted import noting
+from engine.basics.options import Options
+from engine.curvature.ekfac import factors
+from engine.curvature.hessian import Hessian
 from engine.models.muon import RATIOS
 from engine.models.muon import Muon as MuonRule
 from engine.models.recorded import Recorder, open_recording
@@ -219,12 +222,72 @@ def test_a_number_below_one_is_refused(tmp_path):
         Recorder(tmp_path / "run", module, SGD(module.parameters(), 0.1), accumulation=0)
 
 
-def test_groups_with_penalties_of_their_own_are_said(tmp_path):
-    run("momentum", tmp_path / "run")
-    with noting() as said:
-        problem_of(tmp_path / "run", X)
-    assert [one for one in said if "have the penalties 0, 0.01: L_D, whose Hessian is inverted, has 0 for all" in one]
+DECAYS = {"1.bias": 0.0, "4.bias": 0.0, "1.weight": 1e-2, "4.weight": 1e-2}
+"""Of the loop `momentum`: its biases have none."""
+
+
+def objective(problem, x):
+    """θ (P,) -> L_D, with the decay of every group on its own parameters."""
+    def value(theta):
+        own = problem.network.unflatten(theta)
+        loss = cross_entropy(functional_call(problem.network.module, own, (x,)), Y)
+        return loss + sum(DECAYS[name] / 2 * part.square().sum() for name, part in own.items())
+    return value
+
+
+@pytest.fixture
+def decayed(tmp_path):
+    x = X.double()
+    run("momentum", tmp_path / "run", x)
+    problem = problem_of(tmp_path / "run", x)
+    return problem, objective(problem, x)
+
+
+def test_every_group_has_its_own_decay_in_the_objective(decayed):
+    problem, value = decayed
+    assert problem.facts["l2"] == {name: DECAYS[name] for name in problem.network.names}
+    loss, gradient = problem.factual
+    assert loss == pytest.approx(value(problem.theta).item(), rel=1e-12)
+    torch.testing.assert_close(gradient, grad(value)(problem.theta), rtol=1e-10, atol=1e-14)
+    exact = hessian(value)(problem.theta)
+    torch.testing.assert_close(Hessian(problem) @ torch.eye(problem.parameters).double(), exact, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(problem.recipe.rule.penalty, problem.l2)
+
+
+def test_local_response_inverts_the_hessian_with_the_decays_of_the_groups(decayed):
+    """dB/dα = −∇Bᵀ (∇²L_D + δI)⁻¹ ∇ℓ, in closed form."""
+    problem, value = decayed
+    damping = 1.0
+    scoring = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": damping})
+    network, exact = problem.network, hessian(value)(problem.theta)
+
+    def loss(theta, x, y):
+        return cross_entropy(functional_call(network.module, network.unflatten(theta), (x,)), y)
+
+    inverse = torch.linalg.inv(exact + damping * torch.eye(problem.parameters).double())
+    queries = torch.stack([grad(loss)(problem.theta, x[None], y[None])
+                           for x, y in zip(problem.queries, problem.query_labels, strict=True)])
+    rows = torch.stack([grad(loss)(problem.theta, problem.x[row][None], Y[row][None]) for row in CANDIDATES])
+    np.testing.assert_allclose(compute(problem, scoring)[0].values, queries @ inverse @ rows.T, rtol=1e-7)
+
+
+def test_a_layer_of_an_approximation_has_the_mean_of_its_decays(decayed):
+    """EK-FAC of one layer with its basis: (Λ + λ̄ + δ) in it, λ̄ over the entries of weight and bias."""
+    problem, _ = decayed
+    shift = problem.l2 + 0.5
+    made = factors(problem, Options())
+    layer, basis = made.layers[0], made.bases[0]
+    vectors = torch.randn(problem.parameters, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    mean = 0.5 + DECAYS["1.weight"] * 36 / 37
+    whole = layer.to_matrix(problem.network.unflatten(vectors.T))
+    turned = basis.outputs.T @ whole @ basis.inputs
+    expected = basis.outputs @ (turned / (basis.values + mean)) @ basis.inputs.T
+    if basis.inputs.shape[1] < layer.inputs:
+        expected = expected + (whole - whole @ basis.inputs @ basis.inputs.T) / mean
+    given = layer.to_matrix(problem.network.unflatten(made.inverse(problem, vectors, shift).T))
+    torch.testing.assert_close(given, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_groups_of_one_decay_have_one_number(tmp_path):
     run("rates", tmp_path / "other")
-    with noting() as said:
-        problem_of(tmp_path / "other", X)
-    assert not said
+    assert problem_of(tmp_path / "other", X).l2 == 0.0
