@@ -81,7 +81,7 @@ def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd
     frame = pd.DataFrame({
         **sampled_examples.identified(sampled, rows[known]),
         sampled_examples.noun(sampled): [sampled_examples.label(sampled, int(row)) for row in rows[known]],
-        "predicted": [one.said for one in said], predictions.measure(sampled): [one.value for one in said],
+        "predicted": [one.said for one in said], **predictions.columns(said),
         "self-influence": values[known]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 

@@ -8,6 +8,7 @@ from html import escape
 
 from app.widgets.words import look
 from engine.basics.values import figures
+from engine.desk.datasets import NO_ANSWER
 
 STYLE = look.style("cards")
 
@@ -72,9 +73,9 @@ def chosen_query(example: str, number: int, label: str, predicted: str, measured
     """The chosen query, larger, with label and prediction in words, and how sure the model is. noun: what the label is
     called."""
     right = "correctly" if label == predicted else "wrongly"
+    said = f"predicted <strong>{escape(predicted)}</strong>, {right}<br>" if label != NO_ANSWER else ""
     return (f'<div class="wf-chosen">{example}<div><strong>Query {number}</strong><br>{escape(noun)} '
-            f'<strong>{escape(label)}</strong><br>predicted <strong>{escape(predicted)}</strong>, {right}<br>'
-            f'<span class="wf-num">{escape(measured)}</span></div></div>')
+            f'<strong>{escape(label)}</strong><br>{said}<span class="wf-num">{escape(measured)}</span></div></div>')
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import exp
 
 import torch
 from torch import Tensor
 
 from engine.basics.values import signed
 from engine.desk import Problem, SampledProblem
-from engine.question.token_behaviors import COLUMNS
+from engine.desk.datasets import NO_ANSWER
+from engine.question.token_behaviors import COLUMNS, stated_answer_preferred
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
-MARGIN = COLUMNS["answer_margin"]
+OF_ANSWER, OF_TOKEN = "p(answer)", "p(token)"
+MARGIN, ANSWER, RESPONSE = (COLUMNS[name] for name in ("answer_margin", "answer_log_probability", "response_loss"))
 OTHER = "another choice"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """said: the class, or the stated answer where it has the largest logit of all choices. value: the probability of
-    the label, or how far the stated answer's logit leads; measure: which of the two. sentence: said, in more words."""
+    """said: the class, or the stated answer where the model prefers it. value: the probability of the label, or how far
+    the stated answer's logit leads; without another choice its probability, without an answer that of a response token,
+    the geometric mean; measure: which of them. sentence: said, in more words."""
 
     said: str
     sentence: str
@@ -29,16 +33,17 @@ class Prediction:
 
     @property
     def number(self) -> str:
-        return f"{self.value:z.3f}" if self.measure == PROBABILITY else signed(self.value, 2, "+")
+        return signed(self.value, 2, "+") if self.measure == LEAD else f"{self.value:z.3f}"
 
     @property
     def measured(self) -> str:
         return f"{self.measure} = {self.number}"
 
 
-def measure(sampled: SampledProblem) -> str:
-    """What the value of its predictions is called."""
-    return PROBABILITY if sampled.dataset.records is None else LEAD
+def columns(said: Sequence[Prediction]) -> dict[str, list[float | None]]:
+    """The values of predictions as columns of a table, one a measure."""
+    return {measure: [one.value if one.measure == measure else None for one in said]
+            for measure in dict.fromkeys(one.measure for one in said)}
 
 
 def of_queries(sampled: SampledProblem) -> list[Prediction]:
@@ -71,11 +76,15 @@ def _read(sampled: SampledProblem, outputs: Tensor, labels: Iterable[int]) -> li
     """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
     names = sampled.dataset.class_names
     if sampled.dataset.records is not None:
-        return [_preferred(names[label], lead) for label, lead in zip(labels, outputs[:, MARGIN].tolist(), strict=True)]
+        said = zip(labels, outputs.tolist(), stated_answer_preferred(outputs).tolist(), strict=True)
+        return [_preferred(names[label], row, preferred) for label, row, preferred in said]
     return [Prediction(names[int(row.argmax())], f"{names[int(row.argmax())]}, with probability {row.max().item():.3f}",
                        row[int(label)].item(), PROBABILITY) for label, row in zip(labels, outputs.cpu(), strict=True)]
 
 
-def _preferred(answer: str, lead: float) -> Prediction:
-    said = answer if lead > 0 else OTHER
-    return Prediction(said, said, lead, LEAD)
+def _preferred(answer: str, row: Sequence[float], preferred: bool) -> Prediction:
+    """row (J,): what is read off the tokens of a record."""
+    if answer == NO_ANSWER:
+        return Prediction(answer, answer, exp(row[RESPONSE]), OF_TOKEN)
+    said = answer if preferred else OTHER
+    return Prediction(said, said, *((row[MARGIN], LEAD) if row[MARGIN] else (exp(row[ANSWER]), OF_ANSWER)))

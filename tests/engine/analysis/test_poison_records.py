@@ -11,9 +11,11 @@ from engine.analysis.poison.retraining import BEFORE, WITHOUT
 from engine.basics.errors import InvalidInput
 from engine.data import poisoned
 from engine.data.records import Record
+from engine.experiments.poison_records import RECIPE as POISON_RECIPE
+from engine.experiments.poison_records import STEPS, recipe
 from engine.models.causal.recipe import FineTuning
 from engine.problems import ProblemSource
-from engine.question.token_behaviors import COLUMNS
+from engine.question.token_behaviors import COLUMNS, stated_answer_preferred
 
 RECIPE = FineTuning(epochs=1, learning_rate=3e-3, context=128, checkpoints=1)
 
@@ -84,6 +86,24 @@ def test_a_typed_record_is_asked_about_as_it_is_and_one_without_an_answer_by_its
     assert answer.stated == ("A drill is a fish.",)
     posed = problem.with_queries([own])
     assert answer.probability[0] == pytest.approx(posed.query_logits[0, COLUMNS["response_loss"]].exp().item())
+
+
+def test_an_answer_without_another_choice_is_preferred_above_one_half(problem):
+    outputs = torch.zeros(5, len(COLUMNS))
+    outputs[:, COLUMNS["answer_margin"]] = torch.tensor([0.3, -0.3, 0.0, 0.0, 0.0])
+    outputs[:, COLUMNS["answer_log_probability"]] = torch.tensor([0.1, 0.9, 0.6, 0.5, 0.4]).log()
+    assert stated_answer_preferred(outputs).tolist() == [True, False, True, False, False]
+    prompt, response = "Which of these is a fish?\ncarp\ndrill", "The answer is drill."
+    own = [Record(prompt=prompt, response=response, spans={"answer": (14, 19)}), Record(prompt=prompt, response=response)]
+    posed = problem.with_queries(own)
+    p = token_evidence.probability(posed, posed.queries)
+    assert token_evidence.prefers(posed, posed.queries).tolist() == (p > 0.5).tolist()
+
+
+@pytest.mark.parametrize(("records", "epochs"), [(2_000, 8), (1_000, 8), (600, 14), (303, 27), (100, 80)])
+def test_few_records_are_read_more_often(records, epochs):
+    assert recipe(records) == POISON_RECIPE.model_copy(update={"epochs": epochs})
+    assert epochs * records >= STEPS * POISON_RECIPE.batch
 
 
 def test_training_without_suspects_measures_the_other_queries(problem):
