@@ -95,7 +95,7 @@ def test_an_answer_without_another_choice_is_preferred_above_one_half(problem):
     outputs[:, COLUMNS["answer_log_probability"]] = torch.tensor([0.1, 0.9, 0.6, 0.5, 0.4]).log()
     assert stated_answer_preferred(outputs).tolist() == [True, False, True, False, False]
     prompt, response = "Which of these is a fish?\ncarp\ndrill", "The answer is drill."
-    own = [Record(prompt=prompt, response=response, spans={"answer": (14, 19)}), Record(prompt=prompt, response=response)]
+    own = [Record(prompt=prompt, response=response, spans=spans) for spans in ({"answer": (14, 19)}, {})]
     posed = problem.with_queries(own)
     p = token_evidence.probability(posed, posed.queries)
     assert token_evidence.prefers(posed, posed.queries).tolist() == (p > 0.5).tolist()
