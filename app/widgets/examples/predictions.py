@@ -15,7 +15,7 @@ from engine.desk.datasets import NO_ANSWER
 from engine.question.token_behaviors import COLUMNS, stated_answer_preferred
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
-OF_ANSWER, OF_TOKEN = "p(answer)", "p(token)"
+OF_ANSWER, OF_TOKEN = "p(answer)", "p per token"
 MARGIN, ANSWER, RESPONSE = (COLUMNS[name] for name in ("answer_margin", "answer_log_probability", "response_loss"))
 OTHER = "another choice"
 

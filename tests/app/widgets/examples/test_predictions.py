@@ -19,7 +19,7 @@ def test_each_record_is_measured_by_what_it_states():
     said = predictions._read(sampled, outputs, [0, 0, 0, 1])
     assert [one.said for one in said] == [predictions.OTHER, "carp", predictions.OTHER, NO_ANSWER]
     assert [one.measured for one in said] == ["lead of the answer = −1.50", "p(answer) = 0.600", "p(answer) = 0.300",
-                                              "p(token) = 0.400"]
+                                              "p per token = 0.400"]
     columns = predictions.columns(said)
-    assert list(columns) == ["lead of the answer", "p(answer)", "p(token)"]
-    assert columns["p(token)"] == [None, None, None, pytest.approx(0.4)]
+    assert list(columns) == ["lead of the answer", "p(answer)", "p per token"]
+    assert columns["p per token"] == [None, None, None, pytest.approx(0.4)]
