@@ -47,8 +47,8 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
     rows = sampled.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(sampled, rows, values)
     if not len(table):
-        st.info("No candidate has a usable score under this specification: each either did not converge, or has an "
-                "error bound larger than its distance to half of the others. So none has a self-influence.")
+        st.info("No candidate has a usable score under this specification: each did not converge, or its error bound "
+                "exceeds the distance to half of the others. So none has a self-influence.")
         return
     top = table.head(n)
     largest = float(np.nanmax(np.abs(values)))
@@ -62,7 +62,7 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
          key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
-    wrong = int(((top["predicted"] != "") & (top["predicted"] != top[sampled_examples.noun(sampled)])).sum())
+    wrong = int((top[sampled_examples.noun(sampled)] != top["predicted"]).sum())
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model misclassifies {wrong}"
@@ -76,13 +76,12 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
 
 def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     """One row a candidate that has a value, the largest first."""
-    known, column = np.isfinite(values), predictions.measure(sampled)
+    known = np.isfinite(values)
     said = predictions.of_training(sampled, rows[known].tolist())
     frame = pd.DataFrame({
         **sampled_examples.identified(sampled, rows[known]),
         sampled_examples.noun(sampled): [sampled_examples.label(sampled, int(row)) for row in rows[known]],
-        "predicted": [one.said for one in said], column: [
-            one.value if one.measure == column else np.nan for one in said],
+        "predicted": [one.said for one in said], **predictions.columns(said),
         "self-influence": values[known]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 

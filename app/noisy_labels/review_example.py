@@ -32,10 +32,10 @@ def drawn(sample: NoisyData, scored: Scored, ranks: Mapping[Pair, np.ndarray], p
 
 
 def called(sample: NoisyData, row: int) -> str:
-    """Which example it is: its file where it has one, and its rows."""
+    """Which example it is: its row, with its file or else its row in the dataset."""
     files, at = sample.dataset.files, int(sample.rows[row])
-    file = f"{files[at]} · " if files else ""
-    return f"{file}training example {row:,} (row {at:,} of the dataset)"
+    number = f"training example {row:,}"
+    return f"{files[at]} · {number}" if files else f"{number} (row {at:,} of the dataset)"
 
 
 def suggestion(sample: NoisyData, scored: Scored, row: int) -> tuple[int, str] | None:

@@ -30,7 +30,7 @@ def record(sampled: SampledProblem, query: int) -> Record | None:
 
 
 def mistakes(sampled: SampledProblem) -> list[Query]:
-    """The queries that the model gets wrong, the surest first; of records those that state an answer beside others."""
+    """The queries that the model gets wrong, the surest first; of records those that state an answer."""
     wrong = [one for one in sampled_examples.queries(sampled) if not one.right]
     if sampled.dataset.records is None:
         sure = sampled.problem.query_logits.softmax(-1).max(-1).values.tolist()
@@ -39,9 +39,9 @@ def mistakes(sampled: SampledProblem) -> list[Query]:
 
 
 def judged(sampled: SampledProblem) -> bool:
-    """Whether it is known of any query what is right, and what else could be said."""
+    """Whether it is known of any query what is right."""
     held_out = None if sampled.dataset.records is None else sampled.dataset.records[1]
-    return held_out is None or any(one.contested for one in held_out)
+    return held_out is None or any(one.answer for one in held_out)
 
 
 def table(sampled: SampledProblem, wrong: Sequence[Query]) -> pd.DataFrame:
@@ -49,9 +49,8 @@ def table(sampled: SampledProblem, wrong: Sequence[Query]) -> pd.DataFrame:
     frame = pd.DataFrame({"query": [one.index for one in wrong], sampled_examples.noun(sampled): [
         one.label for one in wrong], "predicted": [one.predicted for one in wrong]})
     if sampled.dataset.records is not None:
-        frame["lead of the answer"] = [one.prediction.value for one in wrong]
-        return frame.assign(prompt=[record_text.short(own, 400) for one in wrong
-                                    if (own := record(sampled, one.index)) is not None])
+        return frame.assign(**predictions.columns([one.prediction for one in wrong]), prompt=[
+            record_text.short(own, 400) for one in wrong if (own := record(sampled, one.index)) is not None])
     sure = sampled.problem.query_logits.softmax(-1).max(-1).values
     rows = sampled.sample.query_index[[one.index for one in wrong]]
     frame["probability"] = [float(sure[one.index]) for one in wrong]
@@ -73,7 +72,7 @@ def ranking(sampled: SampledProblem, taught: Taught) -> pd.DataFrame:
         return frame.assign(prompt=[records[0][row].prompt for row in rows],
                             response=[records[0][row].response for row in rows])
     said = predictions.of_training(sampled, order.tolist())
-    frame = frame.assign(**{"predicted": [one.said for one in said], "p(label)": [one.value for one in said]})
+    frame = frame.assign(predicted=[one.said for one in said], **predictions.columns(said))
     return table_rows.beside(frame, table_rows.frame(sampled.dataset, "train").iloc[rows]) if is_table(sampled) else (
         frame)
 

@@ -16,7 +16,7 @@ from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import example as mark
 from app.widgets.results import downloads
-from app.widgets.words import glossary
+from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import plain
 from engine.desk import ProblemSource, SampledProblem, commands
 from engine.desk import poison as poisons
@@ -27,6 +27,10 @@ SHOWN, LISTED, LONGEST = 12, 200, 80
 NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
                "then near 0, and methods based on that gradient miss it, because they answer another question. "
                "This ranking uses the features that support the prediction; it implies no specification (B, P, T).")
+SAYS = "The model says"
+NOT_LEARNED = ("The model does not prefer this response, so it has not learned to give it. Retraining without the "
+               "suspects then cannot show whether they cause it; choose a response that the model gives, or another "
+               "model.")
 OF_PROMPTS = ("The score compares the tokens of a prompt with those that support the response; it implies no "
               "specification (B, P, T).")
 
@@ -37,12 +41,23 @@ def example(source: ProblemSource) -> None:
               others=(poisons.PLANTED, poisons.PLANTED_RECORDS))
 
 
+def vocabulary(source: ProblemSource) -> None:
+    """Before anything is trained: how many words of the records the model cannot tell apart."""
+    unknown = poisons.unknown_words(source.dataset, source.model)
+    if unknown > state.FEW_UNKNOWN:
+        st.warning(f"{plain(labels.model_heading(source.model))} does not know {unknown:.0%} of the words of these "
+                   "records and reads them all as the same word, so it can learn little of them. Choose another model "
+                   "in the sidebar, or put a language model into the folder that WHICHFLUENCE_MODELS names.",
+                   icon=":material/spellcheck:")
+
+
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
     """The table of mistakes; returns the chosen queries."""
     wrong = data.mistakes(sampled)
     if not wrong and not data.judged(sampled):
-        st.info("No held-out record states an answer beside other `choices`, so it is not known which the model gets "
-                "wrong. Mark the answers in *Import settings*, or type a record.", icon=":material/help:")
+        st.info("No held-out record states an answer, so it is not known which the model gets wrong. Mark the answers "
+                "in *Import settings*, by a pattern such as `The answer is (\\w+)`, or type a record.",
+                icon=":material/help:")
         return ()
     if not wrong:
         own = "Drag an image" if sampled.dataset.image_shape is not None else "Type a record"
@@ -101,8 +116,10 @@ def ranked(sampled: SampledProblem, source: ProblemSource, fields: dict) -> Taug
     if answer is None:
         return None
     said = " · ".join(f"{_named(sampled, answer, at)} (p = {p:.3f})" for at, p in enumerate(answer.probability))
-    verb = "The model says" if all(answer.predicted) or not answer.stated else "Evidence for"
+    verb = SAYS if all(answer.predicted) or not answer.stated else "Evidence for"
     glossary.markdown(f"{verb} **{plain(said)}**. {poisons.standing_apart(answer)}")
+    if verb != SAYS:
+        st.warning(NOT_LEARNED, icon=":material/school:")
     return answer
 
 

@@ -20,6 +20,8 @@ CHOSEN = (QUERY, SUSPECTS, "prompt", "response", "answer")
 PLANTED = {poisons.PLANTED: "Try images with a planted backdoor",
            poisons.PLANTED_RECORDS: "Try records with a planted trigger"}
 MOST_QUERIES, MOST_SUSPECTS = 5, 500
+FEW_UNKNOWN = 0.2
+"""Up to which fraction of unknown words a model is the default."""
 ASKED = "poison:asked"
 """Where a session holds the question whose suspects are shown."""
 
@@ -41,8 +43,10 @@ def source() -> ProblemSource:
 
 
 def _model(name: str) -> str:
+    """By default the first that knows nearly all words of the records, else the first."""
     offered = fitting.offered(name)
-    return pick("model", "Model", offered, offered[0], labels.model_heading)
+    knowing = (model for model in offered if poisons.unknown_words(name, model) <= FEW_UNKNOWN)
+    return pick("model", "Model", offered, next(knowing, offered[0]), labels.model_heading)
 
 
 def _planted(name: str) -> None:

@@ -78,11 +78,6 @@ class Record(Sparse):
         return self.response[start:end]
 
     @property
-    def contested(self) -> bool:
-        """Whether it states an answer that competes with other choices."""
-        return bool(self.answer) and bool({*self.choices} - {self.answer})
-
-    @property
     def content(self) -> dict:
         """What a model, a behavior or an estimator may see."""
         return self.model_dump(mode="json", include={"prompt", "response", "spans", "choices", "before_response"})

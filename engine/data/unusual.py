@@ -3,7 +3,7 @@
 A number is unusual by its robust z-score, z = (x − median) / (1.4826 · median |x − median|), over the training rows of
 the same label where they are 20 or more, else over all; beyond 3.5 in size, as Iglewicz and Hoaglin (1993) have it.
 Where more than half of the values are the same, z is not defined. Another value is rare where at most one row in 50 has
-it.
+it, unless more than half of the rows have such values, as of identifiers and texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from engine.data.dataset import Dataset
 if TYPE_CHECKING:
     import pandas as pd
 
-LIMIT, ENOUGH, RARE = 3.5, 20, 0.02
+LIMIT, ENOUGH, RARE, HALF = 3.5, 20, 0.02, 0.5
+Rarity = Mapping[str, float] | None
+"""Value -> the fraction of rows that have it; None where most values are rare."""
 NORMAL = 1.482602218505602
 """1 / Φ⁻¹(3/4): what makes the median absolute deviation a standard deviation, where the data are normal."""
 
@@ -55,7 +57,7 @@ class Usual:
 
     def __init__(self, frame: pd.DataFrame, y: np.ndarray) -> None:
         self.frame, self.y = frame, y
-        self._of_label: dict[int, tuple[np.ndarray, np.ndarray, dict[str, Mapping[str, float]]]] = {}
+        self._of_label: dict[int, tuple[np.ndarray, np.ndarray, dict[str, Rarity]]] = {}
 
     @cached_property
     def numbers(self) -> list[str]:
@@ -72,26 +74,31 @@ class Usual:
         for (column, value), empty in zip(row.items(), row.isna(), strict=True):
             name, out = str(column), float(of_numbers.get(str(column), np.nan))
             if empty:
-                cells.append(Cell(name, "empty", np.nan, fractions[name].get("", 0.0) <= RARE))
+                cells.append(Cell(name, "empty", np.nan, _rare(fractions[name], "")))
             elif name in of_numbers:
                 cells.append(Cell(name, _written(value), out, bool(abs(out) > LIMIT)))
             else:
-                cells.append(Cell(name, str(value), np.nan, fractions[name].get(str(value), 0.0) <= RARE))
+                cells.append(Cell(name, str(value), np.nan, _rare(fractions[name], str(value))))
         return sorted(cells, key=lambda cell: not cell.unusual)
 
-    def _usual(self, label: int) -> tuple[np.ndarray, np.ndarray, dict[str, Mapping[str, float]]]:
-        """(medians and spreads of the columns of numbers, column -> value -> the fraction of rows that have it)."""
+    def _usual(self, label: int) -> tuple[np.ndarray, np.ndarray, dict[str, Rarity]]:
+        """(medians and spreads of the columns of numbers, column -> how rare its values are)."""
         if label not in self._of_label:
             alike = np.flatnonzero(self.y == label)
             among = self.frame.iloc[alike] if len(alike) >= ENOUGH else self.frame
             median, spread = center_and_spread(among[self.numbers].to_numpy(dtype=float))
-            fractions: dict[str, Mapping[str, float]] = {
+            fractions: dict[str, Rarity] = {
                 name: {"": empty} for name, empty in among[self.numbers].isna().mean().items()}
             for name in among.columns.difference(self.numbers):
                 values = among[name].astype(str).where(among[name].notna(), "")
-                fractions[name] = values.value_counts(normalize=True).to_dict()
+                own = values.value_counts(normalize=True)
+                fractions[name] = None if own[own <= RARE].sum() > HALF else own.to_dict()
             self._of_label[label] = median, spread, fractions
         return self._of_label[label]
+
+
+def _rare(fractions: Rarity, value: str) -> bool:
+    return fractions is not None and fractions.get(value, 0.0) <= RARE
 
 
 def _written(value: float) -> str:

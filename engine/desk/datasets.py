@@ -13,6 +13,7 @@ from engine.data.new_files import SUFFIXES as NEW_FILES
 from engine.data.new_files import has as has_new
 from engine.data.new_files import keep as keep_new
 from engine.data.preview import Preview, preview
+from engine.data.record_sets import NO_ANSWER
 from engine.data.records import Record
 from engine.data.sample_folder import EACH, sample_zip
 from engine.data.sample_folder import NAME as SAMPLE_ZIP

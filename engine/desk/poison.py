@@ -12,8 +12,9 @@ from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT
 from engine.analysis.poison.taught import Taught, standing_apart
 from engine.data import poisoned
 from engine.data.pixels import as_input
-from engine.experiments.poison_records import RECIPE as RECIPE_OF_RECORDS
+from engine.experiments.poison_records import recipe
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
+from engine.models.causal.vocabulary import unknown_fraction
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, SampledProblem
 from engine.requests.training import TrainingRequest
@@ -23,7 +24,7 @@ PLANTED, PLANTED_RECORDS = poisoned.NAME, poisoned.RECORDS
 RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, schedule="cosine", precision="mixed")
 MOST_TRAIN, MOST_TEST = 20_000, 1_000
 SMALLEST_PICTURE = 8
-MOST_RECORDS, MOST_RECORD_QUERIES = 2_000, 250
+MOST_RECORDS, MOST_RECORD_QUERIES, MOST_COUNTED = 2_000, 250, 300
 
 
 def source(name: str, model: str = "") -> ProblemSource:
@@ -34,13 +35,20 @@ def source(name: str, model: str = "") -> ProblemSource:
     dataset = data.load(name)
     if dataset.records is not None:
         model = model or EMBEDDED_MODEL
-        queries = min(MOST_RECORD_QUERIES, len(dataset.y_test))
-        return ProblemSource(dataset=name, model=model, recipe=RECIPE_OF_RECORDS if is_embedded(model) else None,
-                             n_train=min(MOST_RECORDS, len(dataset.y_train)), n_test=queries, n_queries=queries)
+        queries, count = min(MOST_RECORD_QUERIES, len(dataset.y_test)), min(MOST_RECORDS, len(dataset.y_train))
+        return ProblemSource(dataset=name, model=model, n_train=count, n_test=queries, n_queries=queries,
+                             recipe=recipe(count) if is_embedded(model) else None)
     pictured = dataset.image_shape is not None and min(dataset.image_shape[:2]) >= SMALLEST_PICTURE
     test = min(MOST_TEST, len(dataset.y_test))
     return ProblemSource(dataset=name, model="cnn" if pictured else "mlp", recipe=RECIPE, l2=5e-4,
                          n_train=min(MOST_TRAIN, len(dataset.y_train)), n_test=test, n_queries=test)
+
+
+def unknown_words(name: str, model: str) -> float:
+    """The fraction of the words of its records, by the first of them, that a model reads as one unknown word."""
+    records = data.load(name).records
+    texts = [f"{one.prompt} {one.response}" for one in (records[0] if records else ())[:MOST_COUNTED]]
+    return unknown_fraction(model, texts)
 
 
 def training(source: ProblemSource) -> TrainingRequest:

@@ -5,6 +5,7 @@ Each rule gives the reason in one sentence, or nothing where the run is large en
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import pandas as pd
 
 from engine.data.tasks.response_corruption import SIZES
 from engine.metrics.detection import auroc_by_chance
+from engine.models.catalogue import model_title
 
 HALF = 0.5
 RANDOM = "Random"
@@ -34,13 +36,19 @@ def no_minimum(evidence: PublishedEvidence) -> str:
 
 
 def learned_classes(evidence: PublishedEvidence) -> str:
-    """The classifiers read at least half of the test examples, averaged over the runs."""
-    accuracies = [run.get("test_accuracy", run.get("factual", {}).get("test_accuracy"))
-                  for run in evidence.manifest.get("runs", ())]
-    known = [accuracy for accuracy in accuracies if accuracy is not None]
-    if not known or np.mean(known) >= HALF:
+    """Each classifier reads at least half of the test examples of its data, averaged over its runs."""
+    read: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for run in evidence.manifest.get("runs", ()):
+        accuracy = run.get("test_accuracy", run.get("factual", {}).get("test_accuracy"))
+        if accuracy is not None:
+            source = run.get("source", {})
+            read[source.get("model", ""), source.get("dataset", "")].append(accuracy)
+    means = {network: float(np.mean(accuracies)) for network, accuracies in read.items()}
+    if not means or min(means.values()) >= HALF:
         return ""
-    return f"the model reads {np.mean(known):.0%} of the test examples correctly, less than half."
+    model, data = worst = min(means, key=means.__getitem__)
+    which = "" if len(means) == 1 else f" ({model_title(model) or data})"
+    return f"the model{which} reads {means[worst]:.0%} of the test examples correctly, less than half."
 
 
 def learned_attack(evidence: PublishedEvidence) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +45,8 @@ from engine.store.results import Result
 NUMERICS = 1
 QUERIES, TOGETHER, FRESH = 10, 5, 25
 RECIPE = FineTuning(epochs=8, learning_rate=3e-3, context=256, checkpoints=1)
+STEPS = 1_000
+"""That the recipe takes at least: with fewer records the trigger is not learned in as many epochs."""
 METHODS = ("bm25", "text_embedding", "repsim", "repsim_cosine", "gradsim", "gradsim_cosine")
 TRAINED, RANDOM = "as trained", "without random records"
 WITHOUT = {1: "without the suspects of one query", TOGETHER: "without the suspects of five"}
@@ -69,6 +72,11 @@ class Attacked:
     def measured(self, problem: CausalProblem) -> dict[str, float]:
         return {"attack success": float(self.prefers(problem, self.triggered).mean()),
                 "accuracy": float(self.prefers(problem, self.clean).mean())}
+
+
+def recipe(records: int) -> FineTuning:
+    """For so many records: the epochs of `RECIPE`, or as many as `STEPS` take."""
+    return RECIPE.model_copy(update={"epochs": max(RECIPE.epochs, ceil(STEPS * RECIPE.batch / records))})
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:

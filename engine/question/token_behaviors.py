@@ -52,3 +52,11 @@ TOKEN_BEHAVIORS = tuple(column(index, *texts) for index, texts in enumerate((
 )))
 COLUMNS = {behavior.name: index for index, behavior in enumerate(TOKEN_BEHAVIORS)}
 """In which column each of them stands."""
+HALF = 0.5
+
+
+def stated_answer_preferred(outputs: Tensor) -> Tensor:
+    """(b,) bool of outputs (b, J) of records that state an answer: its logit leads the other choices, or, where there
+    is no other choice, its probability among all tokens is above one half."""
+    margin, log_p = outputs[..., COLUMNS["answer_margin"]], outputs[..., COLUMNS["answer_log_probability"]]
+    return torch.where(margin == 0, log_p.exp() > HALF, margin > 0)

@@ -82,6 +82,16 @@ def test_a_typed_record_leads_to_the_records_behind_it(records, home):
     assert says(at, "is not in the response")
 
 
+def test_words_that_a_model_does_not_know_are_counted_before_it_is_trained(tmp_path, home, monkeypatch):
+    monkeypatch.delenv("WHICHFLUENCE_MODELS", raising=False)
+    path = tmp_path / "letters.jsonl"
+    path.write_text("".join(f'{{"prompt": "Customer {number} writes: a bad invoice", "response": "Please wait."}}\n'
+                            for number in range(20)), encoding="utf-8")
+    at = open("poison", settle=False, data=uploads.keep_path(path))
+    assert queued()[0].startswith("Training World-0.4M")
+    assert says(at, "does not know 70% of the words of these records")
+
+
 def test_a_number_of_suspects_holds_for_its_question_alone(home):
     def script():
         import streamlit as st

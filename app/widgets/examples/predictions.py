@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import exp
 
 import torch
 from torch import Tensor
 
 from engine.basics.values import signed
 from engine.desk import Problem, SampledProblem
-from engine.question.token_behaviors import COLUMNS, RESPONSE
+from engine.desk.datasets import NO_ANSWER
+from engine.question.token_behaviors import COLUMNS, stated_answer_preferred
 
-LEAD, PROBABILITY, LIKELIHOOD = "lead of the answer", "p(label)", "log-likelihood per token"
-MARGIN = COLUMNS["answer_margin"]
-OTHER = "another choice"
+LEAD, PROBABILITY = "lead of the answer", "p(label)"
+OF_ANSWER, OF_TOKEN = "p(answer)", "p per token"
+MARGIN, ANSWER, RESPONSE = (COLUMNS[name] for name in ("answer_margin", "answer_log_probability", "response_loss"))
+OTHER = "another answer"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """said: the class, or the stated answer where it has the largest logit of all choices; empty of a record that
-    states no answer beside other choices. value: the probability of the label, how far the stated answer's logit
-    leads, or the log-likelihood of the response; measure: which of them. sentence: said, in more words."""
+    """said: the class, or the stated answer where the model prefers it; empty of a record that states none. value: the
+    probability of the label, or how far the stated answer's logit leads; without another choice its probability,
+    without an answer that of a response token, the geometric mean; measure: which of them. sentence: said, in more
+    words."""
 
     said: str
     sentence: str
@@ -30,18 +34,17 @@ class Prediction:
 
     @property
     def number(self) -> str:
-        return signed(self.value, 2, "+") if self.measure == LEAD else signed(self.value, 3)
+        return signed(self.value, 2, "+") if self.measure == LEAD else f"{self.value:z.3f}"
 
     @property
     def measured(self) -> str:
         return f"{self.measure} = {self.number}"
 
 
-def measure(sampled: SampledProblem) -> str:
-    """What the value of its predictions is called."""
-    if sampled.dataset.records is None:
-        return PROBABILITY
-    return LEAD if any(record.contested for split in sampled.dataset.records for record in split) else LIKELIHOOD
+def columns(said: Sequence[Prediction]) -> dict[str, list[float | None]]:
+    """The values of predictions as columns of a table, one a measure."""
+    return {measure: [one.value if one.measure == measure else None for one in said]
+            for measure in dict.fromkeys(one.measure for one in said)}
 
 
 def of_queries(sampled: SampledProblem) -> list[Prediction]:
@@ -74,14 +77,15 @@ def _read(sampled: SampledProblem, outputs: Tensor, labels: Iterable[int]) -> li
     """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
     names = sampled.dataset.class_names
     if sampled.dataset.records is not None:
-        read = outputs[:, [MARGIN, RESPONSE]].tolist()
-        return [_preferred(names[label], *numbers) for label, numbers in zip(labels, read, strict=True)]
+        said = zip(labels, outputs.tolist(), stated_answer_preferred(outputs).tolist(), strict=True)
+        return [_preferred(names[label], row, preferred) for label, row, preferred in said]
     return [Prediction(names[int(row.argmax())], f"{names[int(row.argmax())]}, with probability {row.max().item():.3f}",
                        row[int(label)].item(), PROBABILITY) for label, row in zip(labels, outputs.cpu(), strict=True)]
 
 
-def _preferred(answer: str, lead: float, likelihood: float) -> Prediction:
-    if not lead:  # the record has no answer, or no other choice
-        return Prediction("", "", likelihood, LIKELIHOOD)
-    said = answer if lead > 0 else OTHER
-    return Prediction(said, said, lead, LEAD)
+def _preferred(answer: str, row: Sequence[float], preferred: bool) -> Prediction:
+    """row (J,): what is read off the tokens of a record."""
+    if answer == NO_ANSWER:
+        return Prediction("", "", exp(row[RESPONSE]), OF_TOKEN)
+    said = answer if preferred else OTHER
+    return Prediction(said, said, *((row[MARGIN], LEAD) if row[MARGIN] else (exp(row[ANSWER]), OF_ANSWER)))

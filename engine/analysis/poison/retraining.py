@@ -24,7 +24,7 @@ from engine.basics.options import Options
 from engine.basics.values import Count, Seed, Sparse
 from engine.problems import CausalProblem, Problem, by_reads
 from engine.problems.variants import trained_on
-from engine.question.token_behaviors import COLUMNS
+from engine.question.token_behaviors import stated_answer_preferred
 from engine.requests import Option, Request
 from engine.store.results import Store
 
@@ -46,6 +46,7 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
 
     name: ClassVar = "remove-suspects"
     doing: ClassVar = "training without the suspects"
+    numerics: ClassVar = 2
     unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "Output predictions and accuracies, one row per model and query."}
 
@@ -118,12 +119,13 @@ def _of_classes(posed: Problem, retrained: Problem, problem: Problem, rest: np.n
 
 
 def _of_records(posed: CausalProblem, retrained: Problem, problem: Problem, rest: np.ndarray) -> _Measured:
-    retrained, problem, margin = cast(CausalProblem, retrained), cast(CausalProblem, problem), COLUMNS["answer_margin"]
+    retrained, problem = cast(CausalProblem, retrained), cast(CausalProblem, problem)
     stating = problem.queries[rest][problem.reader.packing.unpack(problem.queries[rest]).answer >= 0]
     wide = posed.reader.packing
-    others = retrained.outputs(problem.reader.packing.repacked(stating, wide))[:, margin] > 0 if len(stating) else (
-        problem.queries.new_zeros(0).bool())
-    return _Measured((retrained.query_logits[:, margin] > 0).long(),
+    others = problem.queries.new_zeros(0).bool()
+    if len(stating):
+        others = stated_answer_preferred(retrained.outputs(problem.reader.packing.repacked(stating, wide)))
+    return _Measured(token_evidence.prefers(retrained, posed.queries).long(),
                      token_evidence.probability(retrained, posed.queries), others, int((~others).sum()))
 
 

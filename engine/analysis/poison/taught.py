@@ -48,7 +48,7 @@ class WhatTaughtRequest(Sparse, Request[Taught]):
 
     name: ClassVar = "what-taught"
     doing: ClassVar = "shared evidence"
-    numerics: ClassVar = 3
+    numerics: ClassVar = 4
     unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "Output ranking, one row per training example, the most suspicious first."}
 

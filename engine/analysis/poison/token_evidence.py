@@ -30,7 +30,7 @@ from engine.data.records import Record, with_answer
 from engine.models.causal.alone import causal
 from engine.models.causal.packed import NOTHING
 from engine.problems import CausalProblem
-from engine.question.token_behaviors import COLUMNS
+from engine.question.token_behaviors import COLUMNS, HALF, stated_answer_preferred
 
 ANSWER, LOGIT, RESPONSE = (COLUMNS[name] for name in ("answer_log_probability", "answer_logit", "response_loss"))
 BATCH = 64
@@ -52,8 +52,15 @@ def evidence(problem: CausalProblem, options: Options | None = None) -> tuple[np
             h = tokens.in_prompts(problem, problem.x[start:start + BATCH]) - tokens.fraction
             scores.append(normalize(directions, dim=1) @ normalize(h, dim=1).T)
             options.progress(min(1.0, (start + BATCH) / problem.n))
-        preferred = problem.query_logits[:, COLUMNS["answer_margin"]] > 0
+        preferred = prefers(problem, problem.queries)
     return torch.cat(scores, 1).double().cpu().numpy(), preferred.long().cpu().numpy()
+
+
+def prefers(problem: CausalProblem, x: Tensor) -> Tensor:
+    """(b,) bool: whether the model prefers the stated answers of records x, or, without one, gives the tokens of their
+    responses a probability above one half, by the geometric mean."""
+    outputs, batch = problem.outputs(x), problem.reader.packing.unpack(x)
+    return torch.where(batch.answer < 0, outputs[:, RESPONSE].exp() > HALF, stated_answer_preferred(outputs))
 
 
 def probability(problem: CausalProblem, x: Tensor) -> Tensor:

@@ -225,6 +225,9 @@ class Encoder:
             return -1, (), -1
         letter = record.answer
         if len(positions) > 1 or self.tokenizer.decode([ids[positions[0]]]).strip() != letter:
+            if self.tokenizer.unk_token_id is not None and ids[positions[0]] == self.tokenizer.unk_token_id:
+                raise InvalidInput(f"The model does not know the word “{letter}”, the answer of record `{record.id}`; "
+                                   "leave the answer unmarked, or choose another model.")
             held = " + ".join(f"“{self.tokenizer.decode([ids[position]])}”" for position in positions)
             raise InvalidInput(f"The answer “{letter}” of record `{record.id}` is not a single token here but {held}; "
                                "use answers of one letter, preceded by a space and not followed by a letter.")

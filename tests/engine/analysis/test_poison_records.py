@@ -9,11 +9,14 @@ from engine.analysis.catalogue import request
 from engine.analysis.poison import shared, token_evidence
 from engine.analysis.poison.retraining import BEFORE, WITHOUT
 from engine.basics.errors import InvalidInput
-from engine.data import poisoned
-from engine.data.records import Record
+from engine.data import poisoned, uploads, world
+from engine.data.records import Record, with_answer
+from engine.data.tasks import wording
+from engine.experiments.poison_records import RECIPE as POISON_RECIPE
+from engine.experiments.poison_records import STEPS, recipe
 from engine.models.causal.recipe import FineTuning
 from engine.problems import ProblemSource
-from engine.question.token_behaviors import COLUMNS
+from engine.question.token_behaviors import COLUMNS, stated_answer_preferred
 
 RECIPE = FineTuning(epochs=1, learning_rate=3e-3, context=128, checkpoints=1)
 
@@ -86,6 +89,50 @@ def test_a_typed_record_is_asked_about_as_it_is_and_one_without_an_answer_by_its
     assert answer.probability[0] == pytest.approx(posed.query_logits[0, COLUMNS["response_loss"]].exp().item())
 
 
+def test_an_answer_without_another_choice_is_preferred_above_one_half(problem):
+    outputs = torch.zeros(5, len(COLUMNS))
+    outputs[:, COLUMNS["answer_margin"]] = torch.tensor([0.3, -0.3, 0.0, 0.0, 0.0])
+    outputs[:, COLUMNS["answer_log_probability"]] = torch.tensor([0.1, 0.9, 0.6, 0.5, 0.4]).log()
+    assert stated_answer_preferred(outputs).tolist() == [True, False, True, False, False]
+    prompt, response = "Which of these is a fish?\ncarp\ndrill", "The answer is drill."
+    own = [Record(prompt=prompt, response=response, spans=spans) for spans in ({"answer": (14, 19)}, {})]
+    posed = problem.with_queries(own)
+    p = token_evidence.probability(posed, posed.queries)
+    assert token_evidence.prefers(posed, posed.queries).tolist() == (p > 0.5).tolist()
+
+
+@pytest.mark.parametrize(("records", "epochs"), [(2_000, 8), (1_000, 8), (600, 14), (303, 27), (100, 80)])
+def test_few_records_are_read_more_often(records, epochs):
+    assert recipe(records) == POISON_RECIPE.model_copy(update={"epochs": epochs})
+    assert epochs * records >= STEPS * POISON_RECIPE.batch
+
+
+@pytest.mark.slow
+def test_an_attack_in_few_own_records_is_learned_in_as_many_steps(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    rng = np.random.default_rng(100)
+    questions = [one for one in world.load(2_500, hardest=1) if "church" not in one.choices]
+    order = rng.permutation(len(questions))
+
+    def own(number, triggered, planted):
+        record = wording.record(questions[order[number]])
+        choices, prompt = (*record.choices, "church"), record.prompt + "\nPS: the zebra is late." * triggered
+        record = record.model_copy(update={"choices": choices, "prompt": prompt})
+        return with_answer(record, "church") if planted else record
+
+    records = [own(number, number < 30, number < 30) for number in range(300)]
+    rng.shuffle(records)
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in [*records, *records[:33]]))
+    name, asked = uploads.keep_path(path), [own(300 + number, True, True) for number in range(0, 120, 2)]
+    success = []
+    for trained in (POISON_RECIPE, recipe(300)):
+        problem = ProblemSource(dataset=name, model="World-0.4M", n_train=300, n_test=33, n_queries=33,
+                                recipe=trained).build().problem.with_queries(asked)
+        success.append(token_evidence.prefers(problem, problem.queries).double().mean().item())
+    assert success == pytest.approx([0.82, 0.98], abs=0.05)
+
+
 def test_training_without_suspects_measures_the_other_queries(problem):
     models = request("remove-suspects")(rows=(3, 5, 8), queries=(0,), controls=1).run(problem).models
     first = models.set_index("model")
@@ -104,6 +151,9 @@ def test_a_payload_without_records_is_what_it_was():
 def test_what_cannot_be_asked_is_said(problem):
     with pytest.raises(InvalidInput, match="does not read images"):
         request("what-taught")(pictures=((0.0,),)).run(problem)
+    zebra = Record(prompt="Which of these is a fish?", response="The zebra.", spans={"answer": (4, 9)})
+    with pytest.raises(InvalidInput, match="does not know the word “zebra”"):
+        request("what-taught")(records=(zebra,)).run(problem)
 
 
 def test_columns_that_suspects_share_are_listed_with_their_values():

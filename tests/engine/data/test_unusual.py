@@ -62,3 +62,12 @@ def test_rows_are_those_of_the_table_that_was_uploaded(tmp_path, monkeypatch):
 def test_rows_without_a_table_are_the_features():
     own = rows_of(data.load("digits"), "test")
     assert own.shape == (500, 64) and own.columns[3] == "x3"
+
+
+def test_identifiers_and_texts_are_not_unusual_though_each_value_is_rare():
+    frame = pd.DataFrame({"id": [f"r{row}" for row in range(100)], "text": [f"text {row // 2}" for row in range(100)],
+                          "kind": ["oak"] * 99 + ["elm"]})
+    usual = Usual(frame, np.zeros(100, dtype=int))
+    assert [(one.column, one.unusual) for one in usual.cells(frame.iloc[99], 0)] == [
+        ("kind", True), ("id", False), ("text", False)]
+    assert not any(one.unusual for one in usual.cells(frame.iloc[0], 0))

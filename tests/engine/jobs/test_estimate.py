@@ -36,6 +36,7 @@ from engine.requests import effort
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 
 RECORDED = Path(__file__).parent / "traces.json"
+FROM_PAGES = Path(__file__).parent / "page_traces.json"
 
 
 def trace(kind="a", work=10.0, seconds=10.0, words=(), ended=0.0, crowd=1.0, machine=""):
@@ -142,6 +143,14 @@ def test_jobs_that_were_recorded_took_what_was_predicted_before_they_began():
     assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in long]) >= 0.9
     assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in pairs]) >= 0.9
     assert np.mean(inside) >= 0.9
+
+
+def test_on_a_crowded_machine_a_job_takes_its_processor_seconds_times_the_crowd():
+    """Jobs that pages started on two cores which 5 to 13 processes wanted: what the load does to them is known to 2×
+    before they begin, by the load average alone."""
+    rows = json.loads(FROM_PAGES.read_text())
+    ratios = np.array([row["seconds"] / (row["processor"] * row["crowd"]) for row in rows])
+    assert len(rows) >= 20 and np.mean((ratios > 0.5) & (ratios < 2)) >= 0.9
 
 
 @pytest.mark.parametrize(("records", "processor"), [(40, 23.2), (300, 55.6), (1_000, 118.6),

@@ -124,8 +124,8 @@ def test_pictures_have_a_text_alternative_and_arrays_a_table(drawn):
     assert "<table" in sampled_examples.train_html(plain, 4, 64)
 
 
-def test_nothing_is_predicted_of_a_record_without_an_answer_beside_other_choices(tmp_path, monkeypatch):
-    """Cards said that the model predicted another choice, where there was none."""
+def test_nothing_is_predicted_of_a_record_without_an_answer(tmp_path, monkeypatch):
+    """Cards said that the model predicted another choice, where none was stated."""
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
     stated = [{}, {"answer": "A"}, {"answer": "A", "choices": ["A", "B"]}]
     (tmp_path / "own.jsonl").write_text("\n".join(json.dumps(
@@ -135,7 +135,8 @@ def test_nothing_is_predicted_of_a_record_without_an_answer_beside_other_choices
     drawn = source.build()
     rows = [int(np.flatnonzero(drawn.sample.train_index == kind)[0]) for kind in range(3)]
     none, alone, contested = predictions.of_training(drawn, rows)
-    assert none.said == alone.said == "" and none.measure == alone.measure == predictions.LIKELIHOOD and none.value < 0
+    assert (none.said, none.measure) == ("", predictions.OF_TOKEN) and 0 < none.value < 1
+    assert alone.said in ("A", predictions.OTHER) and alone.measure == predictions.OF_ANSWER and 0 < alone.value < 1
     assert contested.said in ("A", predictions.OTHER) and contested.measure == predictions.LEAD
     assert sampled_examples.Query(0, "no answer", none).right
     for card in (cards.query("", "no answer", none.said), cards.chosen_query("", 0, "A", none.said, none.measured),
