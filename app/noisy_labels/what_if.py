@@ -34,6 +34,8 @@ from engine.metrics import seed_means
 
 TEST, HELD_OUT = "test", "parts"
 MEASURED = {TEST: "Test examples", HELD_OUT: "Held-out corrected labels"}
+SAME = ("All training seeds give the same change, so the interval does not show how it would vary on other test "
+        "examples.")
 
 
 def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
@@ -121,7 +123,7 @@ def _result(table: pd.DataFrame, measured: str) -> None:
     columns[2].metric("Change", f"{signed(100 * change['mean'], 2, '+')} points", help=_interval(change))
     half = change["ci95"]
     if half == half:
-        said = ("The interval includes zero." if abs(change["mean"]) <= half
+        said = ("The interval includes zero." if abs(change["mean"]) <= half else SAME if half == 0
                 else "The interval excludes zero.")
         measured = (f"Change {signed(100 * change['mean'], 2, '+')} ± {100 * half:.2f} percentage points, a 95% "
                     f"interval {measured} {said}")
