@@ -40,6 +40,7 @@ WITHOUT = {
     ("figure-5-1", "desk"): HOURS.format("an hour"), ("table-5-1", "desk"): HOURS.format("an hour"),
     ("table-a16", "desk"): HOURS.format("an hour"), ("table-a8", "desk"): HOURS.format("three hours"),
     ("table-a8", "pooled"): HOURS.format("half an hour"),
+    ("table-a9", "pooled"): HOURS.format("half an hour"),
     ("table-a9", "desk"): HOURS.format("four hours"), ("table-a10", "desk"): HOURS.format("an hour"),
     ("figure-5-1", "paper"): LARGER.format("an H200"), ("table-5-1", "paper"): LARGER.format("an H200"),
     ("table-a16", "paper"): LARGER.format("an H200"), ("table-a11", "gpu"): LARGER.format("a GPU"),

@@ -260,6 +260,29 @@ def undecided_when_pooled() -> Found:
 
 
 @claim
+def two_networks_when_pooled() -> Found:
+    said = concluded("pooled")["steady-over-networks"]
+    outcomes = [clause.outcome(4) for clause in said.clauses]
+    return outcomes.count("holds") == 3 and len(outcomes) == 4 and all(clause.margin > 0 for clause in said.clauses)
+
+
+@claim
+def open_of_mobilenet() -> Found:
+    said = concluded("pooled")["steady-over-networks"]
+    assert said.least.title == "MobileNetV2, target logit − trusted loss" and said.least.outcome(4) != "holds"
+    return two(*said.least.interval())
+
+
+@claim
+def too_few_right_of_mobilenet() -> Found:
+    said = concluded("pooled")["steady-over-networks"]
+    assert said.verdict == UNDECIDED
+    own = [run["test_accuracy"] for run in manifest("table-a9", "pooled")["runs"]
+           if "mobilenet" in run["source"]["model"]]
+    return [f"{100 * sum(own) / len(own):.0f}"] if f"{sum(own) / len(own):.0%}" in said.why else False
+
+
+@claim
 def accuracy_when_pooled() -> Found:
     runs = manifest("table-a8", "pooled")["runs"]
     return [f"{100 * end([run[name] for run in runs]):.0f}" for name in ("test_accuracy", "observed_accuracy")

@@ -59,7 +59,7 @@ def test_the_published_tables_say_of_such_trainings_what_the_votes_follow():
         elif auprc["LiSSA", "Trusted loss"] > auprc["LiSSA", "Target logit"]:
             exceptions.append(model)
     assert not [share for share in shares if 0.7 < share < 0.95]
-    assert exceptions == ["cnn", "mlp"] and counted == {True: 8, False: 17}
+    assert exceptions == ["cnn", "mlp"] and counted == {True: 8, False: 19}
 
 
 @pytest.mark.slow
