@@ -10,10 +10,11 @@ from tests.guides.published import ROOT, manifest, published, rows
 
 GUIDE = (ROOT / "assets" / "guides" / "choosing-a-method.md").read_text(encoding="utf-8")
 LOO = "query_loss/remove/retrain"
-NETWORK, RECORDS, CIFAR = "mlp-fashion", "records", "cnn-cifar"
+NETWORK, RECORDS, CIFAR, SMOLLM = "mlp-fashion", "records", "cnn-cifar", "smollm-lora"
 TABLES = {NETWORK: rows("means ± 95% t interval over seeds:", 6, GUIDE),
           RECORDS: rows("look; ± is a 95% t interval over seeds:", 5, GUIDE),
-          CIFAR: rows("Means ± 95% t interval over the seeds:", 6, GUIDE)}
+          CIFAR: rows("Means ± 95% t interval over the seeds:", 6, GUIDE),
+          SMOLLM: rows("interval over the queries:", 5, GUIDE)}
 SIZES = ("{n_train} training {noun}, {n_candidates} candidates, {n_queries} queries, {models} subsets of half of the "
          "candidates, {seeds}damping {damping}.")
 
@@ -39,7 +40,7 @@ def cell(own: pd.DataFrame, title: str) -> str:
 def test_every_cell_is_that_of_the_published_board(preset, row):
     table = board(preset)
     own = table[(table["column"] == "agreement") & (table["own"] == True)].set_index("title")  # noqa: E712
-    loo = LOO.replace("query", "response") if preset == RECORDS else LOO
+    loo = LOO.replace("query", "response") if preset in (RECORDS, SMOLLM) else LOO
     parts = [own, column(table, "agreement", loo), *(column(table, name) for name in ("lds", "lds_other", "qld"))]
     assert row[1:] == [cell(part, row[0]) for part in parts][:len(row) - 1]
 
@@ -84,6 +85,13 @@ def test_what_is_said_of_the_choice():
     assert lds.loc[knn, "mean"] >= lds.loc["GradSim", "mean"]
 
 
+def overlapping(rows: pd.DataFrame) -> float:
+    """The fraction of pairs whose intervals overlap."""
+    lower, upper = (rows["mean"] + sign * rows["ci95"] for sign in (-1, 1))
+    below = np.less.outer(lower.to_numpy(), upper.to_numpy())
+    return float(np.mean(below & below.T))
+
+
 def test_what_is_said_of_the_language_model():
     table, words = board(RECORDS), " ".join(GUIDE.split())
     lds = column(table, "lds").dropna(subset=["mean"])
@@ -92,9 +100,7 @@ def test_what_is_said_of_the_language_model():
     others = lds.drop(index=["Leave-one-out"])
     assert list(others["mean"].nlargest(3).index) == run
     low = (lds["mean"] - lds["ci95"])[run].max()
-    lower, upper = (others["mean"] + sign * others["ci95"] for sign in (-1, 1))
-    below = np.less.outer(lower.to_numpy(), upper.to_numpy())
-    assert np.mean(below & below.T) > 0.5  # most pairs overlap
+    assert overlapping(others) > 0.5
     for said in (f"exact leave-one-out reaches {cell(lds, 'Leave-one-out')}",
                  f"data value embedding and TracIn over all steps have the highest means, {value(table, run[2])} to "
                  f"{value(table, run[0])}, and read the whole run; their intervals reach down to {low:.2f} or less.",
@@ -107,7 +113,20 @@ def test_what_is_said_of_the_language_model():
     assert refused["note"].str.startswith("It would take about").all() and refused["mean"].isna().all()
 
 
-SAID = {NETWORK: ("examples", "4 seeds, "), RECORDS: ("records", "3 seeds, "), CIFAR: ("examples", "3 seeds, ")}
+def test_what_is_said_of_smollm():
+    table, words = board(SMOLLM), " ".join(GUIDE.split())
+    lds, later = column(table, "lds"), column(table, "lds_other")
+    assert overlapping(lds.dropna(subset=["mean"])) > 0.5
+    assert (f"Leave-one-out has an LDS of {cell(lds, 'Leave-one-out')} with models of the same seed and of "
+            f"{cell(later, 'Leave-one-out')} with models of another; the derivative of the run has "
+            f"{cell(lds, 'Replay (metagradient)')} and {cell(later, 'Replay (metagradient)')}.") in words
+    spec = manifest("leaderboard", SMOLLM)["spec"]
+    assert spec["precision"] == "float32" and {f"{block}.self_attn" for block in range(26, 30)} == {
+        name.rpartition(".")[0] for name in spec["source"]["recipe"]["targets"].split(",")}
+
+
+SAID = {NETWORK: ("examples", "4 seeds, "), RECORDS: ("records", "3 seeds, "), CIFAR: ("examples", "3 seeds, "),
+        SMOLLM: ("records", "1 seed, ")}
 
 
 @pytest.mark.parametrize(("preset", "noun", "seeds"), [(preset, *SAID[preset]) for preset in TABLES])

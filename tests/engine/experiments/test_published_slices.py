@@ -58,6 +58,7 @@ WITHOUT = {
     ("leaderboard", "mlp-fashion"): HOURS.format("nine minutes"),
     ("leaderboard", "records"): HOURS.format("five minutes"),
     ("leaderboard", "cnn-cifar"): HOURS.format("twenty minutes"),
+    ("leaderboard", "smollm-lora"): HOURS.format("half an hour"),
     ("paper-names", "small"): HOURS.format("three minutes"),
     ("scorecard", "mlp-300"): HOURS.format("eight minutes"),
     ("table-a11", "desk"): HOURS.format("half an hour"), ("table-a11", "embedded"): HOURS.format("nine minutes"),
