@@ -177,7 +177,7 @@ def test_the_other_reading_says_what_is_not_run_and_how_to_run_it(published):
     assert at.query_params["as"] == "authors" and says(at, in_words.summary([], "authors"))
     assert says(at, "by the authors' code at this scale have not been computed yet")
     assert says(at, "python -m engine reproduce table-a6 --preset paper --as authors")
-    assert says(at, "As the authors' code does it: biases have no penalty")
+    assert says(at, "As the authors' code does it: biases are not penalised")
     board = unescape(html(at))
     assert "the authors' code: not run" in board
     assert "not run yet" in board and "0.747" in board
