@@ -33,7 +33,8 @@ OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "gi
            "uses no language model; leave it out": "--model",
            "trust some of the unverified labels": "--trust-labels-in-doubt", "as the first seed": "--first-seed",
            "without adding": "--add", "leave the bank out": "--bank", "a later seed": "--later",
-           "name the two to explain": "--between", "name the query": "--query"}
+           "name the two to explain": "--between", "name the query": "--query",
+           "choose another column": "--label"}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ MOST_CLASSES = 30
 MOST_CHOICES = 500
 CHOSEN, CALLED, ALONE, LAST = "as chosen", "by its name", "the only one with few distinct texts", "the last one"
 """How the column of the labels is known; the last three are guesses."""
-OTHERWISE = "choose another column (on the command line by `--label COLUMN`)"
+OTHERWISE = "choose another column"
 
 
 class UnclearLabels(InvalidInput):
@@ -67,7 +67,7 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
                            "above the data.")
     if guess is None:
         raise UnclearLabels(f"The table has no column `label`, and none of {_listed(frame)} is certainly the label "
-                            "column; name it `label`, or choose it (on the command line by `--label COLUMN`).", frame)
+                            "column; name it `label`, or choose another column.", frame)
     return guess, ALONE if len(texts) == 1 else LAST
 
 

@@ -205,7 +205,7 @@ def test_what_is_said_of_the_cnn_at_the_desk():
     assert [found.verdict for found in said] == [UNDECIDED, UNDECIDED]
     assert [re.search("([+−]0[.]...) ± (0[.]...)", found.figure).groups() for found in said] == [
         ("+0.065", "0.066"), ("−0.137", "0.074")]
-    assert ["least is P" in said[0].counted, "least is query loss over α" in said[1].counted] == [True, True]
+    assert ["mean: P" in said[0].counted, "mean: query loss over α" in said[1].counted] == [True, True]
 
 
 RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")

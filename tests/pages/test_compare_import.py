@@ -205,7 +205,7 @@ def test_a_damaged_import_is_listed_with_the_remedy_and_can_be_deleted(home):
 def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     view = address(imported(opened()))
     at = sound(open("compare", **{**view, "seed": 1}))
-    assert any("“captum” belong to other data" in warning.value for warning in at.warning)
+    assert any("“captum” belong to different data" in warning.value for warning in at.warning)
     assert says(sound(open("compare", **{**view, "nseeds": 3})),
                 "seed 0 alone, because imported scores belong to one seed, ± is")
 

@@ -193,7 +193,7 @@ def test_what_step_8_takes_away():
 
 def test_what_step_9_takes_away():
     """Off by little in the smooth training and by about as much as there is in the rough one; one change at a time."""
-    smooth, rough = (numbers(opened(9, **{"lesson-run": kind}), rf"off by {NUMBER}% of the truth")[0]
+    smooth, rough = (numbers(opened(9, **{"lesson-run": kind}), rf"error of the line is {NUMBER}% of the true")[0]
                      for kind in ("smooth", "rough"))
     assert smooth < 15 and rough > 50
     frame = along_epsilon("rough")

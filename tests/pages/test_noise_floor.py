@@ -58,7 +58,7 @@ def test_a_floor_that_takes_a_moment_stands_beside_every_cell_of_a_single_run(mo
     told = f"seed {signed(floor.mean, 2)}"
     first, second = marks(at)[:2]
     assert first.removeprefix("≥ ") == second.removeprefix("≥ ") == told and marks(at)[3] is None
-    assert says(at, f"under two seeds, +0 and +1, agree by Kendall tau {signed(floor.mean)}")
+    assert says(at, f"under two seeds, +0 and +1, agree with Kendall tau {signed(floor.mean)}")
     assert says(at, "the cell reaches it")
     assert not any(button.label == panel.ASK for button in at.button)
 

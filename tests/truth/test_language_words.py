@@ -190,7 +190,7 @@ def test_other_queries_and_precisions_hold_their_own_texts():
     ("span@7:it", "no query 7; choose one of 0 to 2"),
     ("contrast#2", "Query 1 has no second other choice"),
     ("contrast@0:it is big says b", "is that of query 0 itself"),
-    ("tokens@1:2-99", "asks for number 99; they are 0 to"), ("tokens@7:0", "There is no query 7"),
+    ("tokens@1:2-99", "asks for token 99; tokens are numbered from 0 to"), ("tokens@7:0", "There is no query 7"),
     ("contrast:" + "it " * 30, "does not fit into the 32 tokens"),
     ("contrast:" + "it " * 40, "leave no room for a prompt in 32"),
 ])

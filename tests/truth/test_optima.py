@@ -40,7 +40,7 @@ def reached(problem):
 @pytest.fixture(scope="module")
 def case():
     problem = cases.problem("tanh", "float64")
-    problem.l2 = 0.1
+    problem.decay = 0.1
     return problem, Naive(problem)
 
 

@@ -211,7 +211,7 @@ def test_optima_of_a_network(network, kind):
     """Newton's method with dense Hessians, from where the engine's search without an intervention ends."""
     held, _, same = network
     problem, naive = held.holding(held.examples, Shared(ProblemMemory(), ProblemMemory())), copy.copy(same)
-    problem.l2 = naive.l2 = 0.1
+    problem.decay = naive.l2 = 0.1
     start = origin_of(ModuleFamily(problem, 0.0, Options())).minimum.theta
 
     def newton(alpha, k):

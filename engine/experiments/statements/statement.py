@@ -190,8 +190,8 @@ class Finding:
             return "; ".join(filter(None, [self.least.title, self.least.note]))
         outcomes = [clause.outcome(len(self.clauses)) for clause in self.clauses]
         failing = f", {outcomes.count('fails')} fail" if "fails" in outcomes else ""
-        return (f"{outcomes.count('holds')} of {len(self.clauses)} comparisons hold{failing}; the smallest mean is "
-                f"that of {self.least.title}")
+        return (f"{outcomes.count('holds')} of {len(self.clauses)} comparisons hold{failing}; smallest mean: "
+                f"{self.least.title}")
 
     @property
     def why(self) -> str:

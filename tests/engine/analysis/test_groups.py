@@ -231,6 +231,6 @@ def test_candidates_without_a_score_come_last_and_sizes_fit():
     assert list(order_of(np.array([[np.nan, 2.0, 3.0], [np.nan, 2.0, np.nan]]))) == [2, 1, 0]
     assert sizes_for(30) == [1, 2, 5, 10] and sizes_for(1) == []
     small = problem(n=20)
-    with pytest.raises(InvalidInput, match="go from 1 to 19"):
+    with pytest.raises(InvalidInput, match="from 1 to 19 can be removed"):
         removal_curve(small, {"x": (Scoring.parse({"estimator": "random"}), np.zeros((7, 20)))}, "query_loss",
                       sizes=[20])

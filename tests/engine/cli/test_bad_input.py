@@ -173,7 +173,8 @@ def test_specifications(folder, refused, spec, part):
     Path("spec.json").write_text(json.dumps(spec))
     assert part in refused()
     Path("specs.json").write_text(json.dumps([{"name": "fine", "spec": STEP}, {"name": "other", "spec": spec}]))
-    refused("compare")
+    if part != "weight α = -0.5":  # which depends on the data, so that the other one is still answered
+        refused("compare")
 
 
 @pytest.mark.parametrize(("content", "part"), [

@@ -177,7 +177,7 @@ def test_the_precision_of_differences_is_chosen_recorded_and_its_limits_are_said
     manifest = json.loads((folder / "scores.json").read_text())
     assert manifest["resolution"] == {"precision": "float64", "relative_error": 1e-6, "below": 0, "of": 12,
                                       "no_error_bound": 0}
-    assert [line for line in capsys.readouterr().err.splitlines() if "are held as float32" not in line] == []
+    assert [line for line in capsys.readouterr().err.splitlines() if "converted to float32" not in line] == []
     exact = np.load(folder / "scores.npz")["scores"]
     assert influence(*network, "--precision", "float32") == 0
     manifest = json.loads((folder / "scores.json").read_text())
@@ -195,12 +195,12 @@ def test_the_precision_of_differences_is_chosen_recorded_and_its_limits_are_said
 def test_rounded_inputs_are_said_and_written(folder, capsys):
     """The npz holds float64, a network float32: by how much a value moves stands on stderr and in the manifest."""
     assert influence("--model", "own_models:tiny", "--shape", "1,4,4", "--checkpoint", "weights.safetensors") == 0
-    said = [line for line in capsys.readouterr().err.splitlines() if "held as float32" in line]
-    assert len(said) == 1 and "inputs come in float64" in said[0] and "6e-08 of itself" in said[0]
+    said = [line for line in capsys.readouterr().err.splitlines() if "converted to float32" in line]
+    assert len(said) == 1 and "inputs are float64" in said[0] and "6e-08 of its value" in said[0]
     assert json.loads((folder / "scores.json").read_text())["rounded"] == said
     with np.load("problem.npz") as arrays:
         narrow = {name: arrays[name].astype(np.float32) for name in ("x_train", "x_query")}
         np.savez("problem.npz", **{**arrays, **narrow})
     assert influence("--model", "own_models:tiny", "--shape", "1,4,4", "--checkpoint", "weights.safetensors") == 0
-    assert "held as float32" not in capsys.readouterr().err
+    assert "converted to float32" not in capsys.readouterr().err
     assert "rounded" not in json.loads((folder / "scores.json").read_text())

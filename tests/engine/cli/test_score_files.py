@@ -49,7 +49,7 @@ def test_changed_scores_and_other_problems_are_refused(problem, capsys):
     content = np.load("ours.npz")
     assert main(["explain", "--data", "problem.npz", "--l2", "0.1", "--specs", "specs.json", "--scores", "ours.npz",
                  "--between", "theirs", "--between", "loo", "--out", "why.json"]) == 2
-    assert "another problem" in capsys.readouterr().err
+    assert "a different problem" in capsys.readouterr().err
     np.savez("ours.npz", **{**content, "scores": content["scores"] + 1})
     assert run("explain", "--specs", "specs.json", "--scores", "ours.npz", "--between", "theirs", "--between", "loo",
                "--out", "why.json") == 2

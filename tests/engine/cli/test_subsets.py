@@ -84,7 +84,7 @@ def test_a_bank_of_an_earlier_version_is_read(problem):
 def test_what_does_not_belong_is_refused(halves, capsys):
     values = ("data-values", "--bank", "bank.npz", "--out", "values.csv")
     capsys.readouterr()
-    assert main([*values, "--data", "problem.npz", "--l2", "0.5"]) == 2 and "another problem" in one_line(capsys)
+    assert main([*values, "--data", "problem.npz", "--l2", "0.5"]) == 2 and "a different problem" in one_line(capsys)
     assert run("subsets", "--subsets", "8", "--out", "other.npz") == 0
     capsys.readouterr()
     assert run("data-values", "--bank", "other.npz", "--out", "values.csv") == 2

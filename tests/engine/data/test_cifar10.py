@@ -155,7 +155,7 @@ def test_download_can_be_forbidden_and_a_missing_file_is_named(folders):
     with pytest.raises(MissingData, match="set WHICHFLUENCE_DATA .* or allow the download"):
         cifar10.load(download=False)
     (write_layout(folders[0]) / cifar10.FILES["test"]).unlink()
-    with pytest.raises(MissingData, match="plain_text/test-00000-of-00001.parquet is not there"):
+    with pytest.raises(MissingData, match="plain_text/test-00000-of-00001.parquet is missing"):
         cifar10.load(download=False)
     folders[1].write_text("a file where the folder should be")
     with pytest.raises(MissingData, match="cannot be downloaded to WHICHFLUENCE_HOME .*; set WHICHFLUENCE_HOME"):
@@ -187,7 +187,7 @@ def test_damaged_files_are_named(folders, damage):
 
 def test_it_is_registered(folders, monkeypatch):
     source = DATASETS["cifar10"]
-    assert source.needs_download and not source.available()[0] and "is not there" in source.available()[1]
+    assert source.needs_download and not source.available()[0] and "is missing" in source.available()[1]
     monkeypatch.delenv("WHICHFLUENCE_DATA")
     assert "WHICHFLUENCE_DATA is not set" in source.available()[1]
 

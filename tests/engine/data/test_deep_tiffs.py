@@ -57,7 +57,7 @@ def test_colour_of_sixteen_bits_keeps_the_levels_that_it_uses(folder, order, com
         return (np.stack([INK + 9 * k, INK + 40, INK + 90], -1) % 256).astype(np.float64)
 
     found, said = read(folder, lambda k: tiff(np.rint(colours(k) / 255 * most).astype("u2"), 2, order, compression))
-    assert "more than eight bits a channel" in said and f"{most:,} as white" in said
+    assert "more than eight bits per channel" in said and f"{most:,} as white" in said
     for k, row in found.items():
         assert np.abs(row - colours(k).ravel()).max() <= 1
 

@@ -124,7 +124,7 @@ def test_downloaded_files_land_in_home(folders, monkeypatch):
 
 def test_one_file_missing_is_named(folders):
     (write_layout(folders[0]) / "t10k-labels-idx1-ubyte.gz").unlink()
-    with pytest.raises(MissingData, match="raw/t10k-labels-idx1-ubyte.gz is not there"):
+    with pytest.raises(MissingData, match="raw/t10k-labels-idx1-ubyte.gz is missing"):
         fashion_mnist.load(download=False)
 
 

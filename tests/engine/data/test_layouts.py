@@ -211,7 +211,7 @@ def tif(pixels):
 ], ids=["8 of 16", "12 of 16", "16", "offset", "0..1", "0..255", "small", "negative"])
 def test_deep_pictures_keep_their_levels(content, tmp_path):
     count, data = levels(tmp_path, content)
-    assert count > 100 and "more than eight bits a channel" in data.said[0]
+    assert count > 100 and "more than eight bits per channel" in data.said[0]
 
 
 def test_pixels_that_are_not_finite_are_said_with_their_number(tmp_path):

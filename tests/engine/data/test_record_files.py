@@ -32,7 +32,7 @@ def test_responses_that_are_not_to_be_learnt_are_counted():
     lines = [b'{"prompt": "a", "response": "b", "label": false}', b'{"prompt": "a", "response": "b", "label": true}',
              b'{"prompt": "a", "chosen": "b", "rejected": "c"}']
     said = marked_sentence(read_jsonl(Path(record_files.keep(b"\n".join(lines)))))
-    assert "1 have `label` false, as of a response to avoid" in said and "1 have a `rejected` response" in said
+    assert "1 have `label` false, which marks a response to avoid" in said and "1 have a `rejected` response" in said
 
 
 def test_of_a_preference_the_chosen_conversation_is_a_record():

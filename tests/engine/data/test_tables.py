@@ -93,7 +93,7 @@ def test_a_guessed_label_with_holes_is_said_to_be_a_guess(tmp_path):
     rows = "u,town,v\n" + "".join(f"{k}.5,{['', 'Ely', 'York'][k % 3]},{k % 7}.25\n" for k in range(24))
     path = kept(tmp_path, "t.csv", rows.encode())
     with pytest.raises(InvalidInput, match=r"`town`, taken as the labels \(the only one with few distinct texts\), is "
-                                           r"empty.* in 8 of 24 rows; .*`--label COLUMN`"):
+                                           r"empty.* in 8 of 24 rows; .*choose another column"):
         read_table(path)
     with pytest.raises(InvalidInput, match="The column `town` is empty"):
         read_table(path, label="town")

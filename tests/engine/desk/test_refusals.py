@@ -19,7 +19,7 @@ def scoring(process, route="exact", **settings):
     (ProblemSource(), scoring("trajectory", eta=0.1), ""),
     (NETWORK, scoring("trajectory", eta=0.1, checkpoints=3), ""),
     (NETWORK, scoring("trajectory", eta=0.1, fractions="0.5,1"), ""),
-    (NETWORK, scoring("trajectory", eta=0.1), "The training stores 3 checkpoints, and the trajectory visits 5"),
+    (NETWORK, scoring("trajectory", eta=0.1), "The training stores 3 checkpoints, but the trajectory visits 5"),
     (STRANGER, scoring("trajectory", "first_order", eta=0.1), "A trajectory needs checkpoints"),
     (STRANGER, scoring("one_step", eta=0.1), ""),
     (STRANGER, Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"}, "exact"),

@@ -223,7 +223,7 @@ def test_scores_are_those_of_one_problem(small, exact, tmp_path, monkeypatch):
     scoring = scoring_of(held, REMOVED.specification, "mine", "plus")
     other = problem(n=40, candidates=ROWS, queries=8, seed=1)
     for wrong in (other, small.at_itself(small.candidates)):
-        with pytest.raises(InvalidInput, match="“mine” belong to other data"):
+        with pytest.raises(InvalidInput, match="“mine” belong to different data"):
             compute(wrong, scoring)
 
 

@@ -113,7 +113,7 @@ def test_truncated_files(tmp_path, kind, share):
 @pytest.mark.parametrize("content", [b"no checkpoint at all", b"{" * 40, bytes(8) + b"{}", b"PK\x03\x04" + bytes(99)])
 def test_foreign_files(tmp_path, content):
     (tmp_path / "weights.pt").write_bytes(content)
-    with pytest.raises(InvalidInput, match="`weights.pt` (is cut short|contains more)"):
+    with pytest.raises(InvalidInput, match="`weights.pt` (is truncated|contains more)"):
         read_state(tmp_path / "weights.pt")
 
 

@@ -208,7 +208,7 @@ def test_a_module_of_the_working_folder_is_found_by_processes_that_start_elsewhe
 
 def test_another_number_of_classes_is_refused(folder):
     declare(folder, "bare", whole=True)
-    with pytest.raises(InvalidInput, match=r"returns shape \(2, 3\) for two inputs; it has to be \(2, 4\)"):
+    with pytest.raises(InvalidInput, match=r"returns shape \(2, 3\) for two inputs; it must be \(2, 4\)"):
         build_model("stranger", (3,), 4)
 
 

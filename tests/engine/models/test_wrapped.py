@@ -34,7 +34,7 @@ def test_a_hook_that_only_looks_is_no_reason():
 
 @pytest.mark.parametrize("module, said", [
     (nn.Sequential(nn.LazyLinear(3)), "`weight` of the layer `0` has no shape yet"),
-    (nn.Sequential(weight_norm(nn.Linear(4, 3))), "layer `0` holds `weight`, .* use `torch.nn.utils.parametrizations"),
+    (nn.Sequential(weight_norm(nn.Linear(4, 3))), "layer `0` stores `weight`, .* use `torch.nn.utils.parametrizations"),
     (nn.Sequential(torch.jit.script(nn.Linear(4, 3))), "layer `0` is a `.*ScriptModule`, which per-example"),
     (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, which per-example"),
     (nn.Sequential(nn.Linear(4, 3, dtype=torch.cfloat)), "`weight` of the layer `0` is complex"),

@@ -19,14 +19,14 @@ def problem(dtype, of=np.float64, weights=torch.float32):
 
 
 @pytest.mark.parametrize(("dtype", "of", "weights", "said"), [
-    ("float32", np.float64, torch.float32, ["inputs come in float64"]), ("float32", np.float32, torch.float32, []),
+    ("float32", np.float64, torch.float32, ["inputs are float64"]), ("float32", np.float32, torch.float32, []),
     ("float64", np.float64, torch.float32, []), ("float64", np.float64, torch.float64, []),
-    ("float32", np.float64, torch.float64, ["inputs come in float64", "model's parameters come in float64"])])
+    ("float32", np.float64, torch.float64, ["inputs are float64", "model's parameters are float64"])])
 def test_lost_digits_are_said(dtype, of, weights, said):
     found = problem(dtype, of, weights)
     assert len(found.rounded) == len(said)
     assert all(words in told for words, told in zip(said, found.rounded, strict=True))
-    assert all("held as float32" in told and told.endswith("of itself.") for told in found.rounded)
+    assert all("converted to float32" in told and told.endswith("of its value.") for told in found.rounded)
     scored = compute(found.with_candidates([3, 1]), Scoring.of("query_loss", {"kind": "add_occurrence"},
                                                                {"kind": "one_step", "eta": 0.1}))[0]
     assert scored.provenance.get("rounded", []) == list(found.rounded)

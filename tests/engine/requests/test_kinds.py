@@ -90,7 +90,7 @@ def test_digests_of_other_jobs_are_those_under_which_results_are_stored():
 
 
 def test_a_request_of_no_source_is_refused():
-    with pytest.raises(InvalidInput, match="`scores` has no problem; give one by"):
+    with pytest.raises(InvalidInput, match="`scores` has no problem; give one with"):
         _ = ScoresRequest(scorings=(LOO,)).payload
 
 

@@ -35,8 +35,8 @@ def of(exact, residual, facts):
 
 @pytest.mark.parametrize(("facts", "said"), [
     ({TANGENT: 3, STEPS: 1_200},
-     "1,200 steps of training differentiated forwards (tangent) in 3 columns, one a candidate"),
-    ({ADJOINT: 20, STEPS: 9}, "9 steps of training differentiated backwards (adjoint) in 20 columns, one a query")])
+     "1,200 steps of training differentiated forwards (tangent) in 3 columns, one per candidate"),
+    ({ADJOINT: 20, STEPS: 9}, "9 steps of training differentiated backwards (adjoint) in 20 columns, one per query")])
 def test_the_route_through_a_training_is_said_and_kept(facts, said):
     found = of(True, [0.0] * 3, facts)
     assert found.summary == said and Convergence.read(True, found.written).summary == said

@@ -86,7 +86,7 @@ def test_the_wrong_answer_is_the_other_choice():
 
 
 def test_more_records_than_the_world_holds():
-    with pytest.raises(InvalidInput, match="the embedded world holds 187,256; use fewer"):
+    with pytest.raises(InvalidInput, match="the embedded world has 187,256; use fewer"):
         build({**BACKDOOR, "clean": 200_000})
     with pytest.raises(InvalidInput, match="use fewer, or allow longer ones"):
         build({**BACKDOOR, "longest": 10})

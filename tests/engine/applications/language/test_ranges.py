@@ -71,7 +71,7 @@ def test_the_command_writes_its_column(attribution, plain_setting, tmp_path):
     assert each[each["query"] != QUERY][column].eq(0).all() and each[each["query"] == QUERY][column].ne(0).all()
 
 
-@pytest.mark.parametrize(("name", "said"), [("tokens@2:1-900", "asks for number 900"), ("tokens@77:0", "no query 77"),
+@pytest.mark.parametrize(("name", "said"), [("tokens@2:1-900", "asks for token 900"), ("tokens@77:0", "no query 77"),
                                             ("span:it", "names no tokens of a query")])
 def test_what_is_not_there_is_refused(attribution, plain_setting, name, said):
     with pytest.raises(InvalidInput, match=said):

@@ -74,7 +74,7 @@ def test_bad_evidence():
 
 
 def test_too_many_trusted_or_training_examples():
-    with pytest.raises(InvalidInput, match="fewer than the 500 of every class"):
+    with pytest.raises(InvalidInput, match="fewer than the 500 that the trusted set takes"):
         source(trusted=500).draw()
     with pytest.raises(InvalidInput, match="`n_train` is 5,000, but there are only"):
         source(n_train=5_000).draw()
