@@ -85,7 +85,8 @@ def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
             said += (" One class has at most one of them, so they are used only to measure accuracy: every label is "
                      "searched, with each fold held out once.")
     where = "a `test` folder beside `train`" if datasets.holds_pictures(dataset.name) else "a test split of the file"
-    glossary.markdown(f"{said} More can come from {where}, from a list, or from a random sample that you verify.")
+    also = f"{where}, from " if dataset.test_from_train else ""
+    glossary.markdown(f"{said} More can come from {also}a list, or from a random sample that you verify.")
 
 
 def _pixels(name: str, chosen: UploadOptions, dataset: Dataset) -> tuple[str, int]:
