@@ -19,6 +19,12 @@ def complete(page):
     page.wait_for_function("() => !document.querySelector('[data-testid=\"stProgress\"]')", timeout=120_000)
 
 
+SPOKEN = """text => { const chart = document.querySelector('[data-testid="stVegaLiteChart"]');
+  return chart && [chart, ...chart.querySelectorAll('[aria-label]')]
+    .some(part => (part.getAttribute('aria-label') || '').includes(text)); }"""
+"""Whether the text alternative of the first chart says it; the chart is drawn a moment after the page is idle."""
+
+
 @pytest.fixture(scope="module")
 def curves(opening):
     with opening() as open_page:
@@ -30,10 +36,7 @@ def test_curves_grow_to_the_end_and_have_a_text_alternative(curves, settle, scre
     complete(page)
     settle(page)
     screenshot(page, "approximation-error-eta")
-    spoken = page.locator('[data-testid="stVegaLiteChart"]').first.evaluate(
-        "chart => [chart, ...chart.querySelectorAll('[aria-label]')]"
-        ".map(part => part.getAttribute('aria-label') || '').join()")
-    assert re.search(r"query logit: 1\.000 at 0\.01, 1\.000 at 1", spoken)
+    page.wait_for_function(SPOKEN, arg="query logit: 1.000 at 0.01, 1.000 at 1;", timeout=60_000)
 
 
 def test_a_published_run_on_the_same_data_is_drawn_on_demand_and_named(curves, settle):
