@@ -11,10 +11,11 @@ VENV := .venv
 PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
-# As many processes as there are cores, up to eight, and half as many again of those that wait for pages.
+# As many processes as there are cores, up to eight, and half as many again of those that wait for pages. A failed test
+# in the browser runs once more, since machines differ in what is late, and is named among the reruns.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN || echo 2); echo $$((cores > 8 ? 8 : cores)))
 BESIDE := $(PYTEST) -n $(CORES) --dist loadfile --no-loadscope-reorder
-BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
+BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile --reruns 1 -rR
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
