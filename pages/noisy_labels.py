@@ -19,6 +19,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import example
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored
 
 
 def main() -> None:
@@ -40,27 +41,37 @@ def main() -> None:
     methods, scored = scored, external.joined(sample, scored if measured else trial.weighed(source, scored))
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
-    panel.origin(sample)
-    held = how_many.show(source, sample)
-    panel.judged(sample, scored, held)
-    verified.show(sample, held)
+    above, views = st.container(), st.container()
+    notes = st.container() if measured else above  # what is measured comes before what is estimated
+    with notes:
+        panel.origin(sample, above)
+        held = how_many.show(source, sample)
+        panel.judged(sample, scored, held, above)
+        verified.show(sample, held)
+    with views:
+        shown(source, sample, scored, pair)
+    st.divider()
+    external.show(sample, methods)
+    panel.facts(source, scored)
+
+
+def shown(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
+    """The chosen view."""
+    measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:
         trial.show(source, scored, pair)
         panel.why_not()
-    if not measured or view == "detection":
-        benchmark.show(own=not measured)
+        benchmark.show(own=True)
     if view == "detection":
         panel.detection(source, sample, scored, pair)
+        benchmark.show(own=False)
     elif view == "agreement":
         agreement.show(source, sample, scored, pair)
     elif view == "desk":
         review_desk.show(sample, scored, pair)
     else:
         what_if.show(source, sample, scored, pair)
-    st.divider()
-    external.show(sample, methods)
-    panel.facts(source, scored)
 
 
 main()
