@@ -30,26 +30,32 @@ def main() -> None:
     source = state.source()
     scored = searches.scored(desk(), source)
     example.mark(source.dataset, desk().example(searches.SuspicionRequest(source=source)), texts=False)
+    asked = st.container()  # the button that starts the search comes before how the data were read
     own_data.show(source, scored is not None or searches.under_way(desk(), source) is not None)
     with st.spinner("Reading the data"):
         sample = searches.sampled(desk(), source)
     verified.carry(sample)
     if scored is None:
-        panel.ask(source, sample)
+        with asked:
+            panel.ask(source, sample)
         return
     measured = panel.measured(sample)
     methods, scored = scored, external.joined(sample, scored if measured else trial.weighed(source, scored))
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
-    above, views = st.container(), st.container()
-    notes = st.container() if measured else above  # what is measured comes before what is estimated
-    with notes:
-        panel.origin(sample, above)
+    above, views, notes = st.container(), st.container(), st.container()
+    with notes if measured else above:
         held = how_many.show(source, sample)
-        panel.judged(sample, scored, held, above)
-        verified.show(sample, held)
     with views:
         shown(source, sample, scored, pair)
+    with notes:
+        if not measured:
+            trial.show(source, scored, pair)
+            panel.why_not()
+        verified.show(sample, held)
+        benchmark.show(own=not measured)
+        panel.origin(sample, above)
+        panel.judged(sample, scored, held, above)
     st.divider()
     external.show(sample, methods)
     panel.facts(source, scored)
@@ -57,15 +63,9 @@ def main() -> None:
 
 def shown(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The chosen view."""
-    measured = panel.measured(sample)
-    view = state.view(measured)
-    if not measured:
-        trial.show(source, scored, pair)
-        panel.why_not()
-        benchmark.show(own=True)
+    view = state.view(panel.measured(sample))
     if view == "detection":
         panel.detection(source, sample, scored, pair)
-        benchmark.show(own=False)
     elif view == "agreement":
         agreement.show(source, sample, scored, pair)
     elif view == "desk":

@@ -1,4 +1,4 @@
-"""The parts of the Noisy labels page that stand above its views, and the first view: what detection can be measured."""
+"""The parts of the Noisy labels page around its views, and the first view: what detection can be measured."""
 
 from __future__ import annotations
 
