@@ -19,7 +19,7 @@ from engine.desk.datasets import title
 from engine.desk.noisy_labels import IN_DOUBT, HeldOut, NoisyData, NoisySource, Pair, Scored, coverage, fault, judge
 
 WHY_NOT = ("It is unknown which labels of these data are wrong, so detection cannot be "
-           "measured. The labels are ranked by suspicion: review the top of the ranking here. To measure "
+           "measured. The labels are ranked by suspicion: review the top of the ranking on the review desk. To measure "
            "detection, provide flags: an array `flags` in the npz, or a file `wrong_labels.txt` in the folder.")
 
 
