@@ -44,12 +44,14 @@ def main() -> None:
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     above, views, notes = st.container(), st.container(), st.container()
-    with notes if measured else above:
-        held = how_many.show(source, sample)
+    with above:
+        held = None if measured else how_many.show(source, sample)
     with views:
         shown(source, sample, scored, pair)
     with notes:
-        if not measured:
+        if measured:
+            held = how_many.show(source, sample)
+        else:
             trial.show(source, scored, pair)
             panel.why_not()
         verified.show(sample, held)
