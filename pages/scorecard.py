@@ -18,11 +18,11 @@ request = card_data.request(chosen)
 answer = card_data.card(chosen, request)
 run = card_data.example(request)
 example.mark(chosen.source.dataset, run)
-panel.whole(request, run)
 if answer is None:
     panel.offer(chosen, request)
 elif (table := job_panel.beside(answer)) is not None:
     panel.show(chosen, panel.external(chosen, table))
+panel.whole(request, run)
 panel.published()
 st.divider()
 with guarded("Leaderboard"):

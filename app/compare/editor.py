@@ -89,8 +89,8 @@ def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
         search.held(scoring)
     known = scorings.index(scoring) if scoring in scorings else None
     if known is not None and not (how == EDIT and known == index):
-        st.warning(f"This is already number {known + 1} in the list; change an axis above.",
-                   icon=":material/content_copy:")
+        st.info(f"This is already number {known + 1} in the list; change an axis above.",
+                icon=":material/content_copy:")
     if how == EDIT:
         done = st.button(f"Replace number {index + 1}", type="primary", disabled=known is not None, key="compare:done",
                          on_click=_done, args=(EDIT, index, scoring))

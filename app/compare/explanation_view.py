@@ -16,7 +16,7 @@ from engine.basics.values import capital, signed
 from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Contribution, Explanation
 from engine.metrics.agreement import METRICS
 
-CANCELLED, DISAGREEMENT = "cancellation", "disagreement"
+SLACK, DISAGREEMENT = "slack", "disagreement"
 LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}
 
 
@@ -82,7 +82,7 @@ def steps(explanation: Explanation) -> pd.DataFrame:
         at += link.length
     direct = explanation.direct
     if explanation.slack >= LEAST_SLACK:
-        rows.append({"title": CANCELLED, "start": at, "end": direct.mean, "change": -explanation.slack,
+        rows.append({"title": SLACK, "start": at, "end": direct.mean, "change": -explanation.slack,
                      "said": f"−{explanation.slack:.3f}", "letter": "", "half": nan, "color": way.ERRORS[1]})
     rows.append({"title": DISAGREEMENT, "start": 0.0, "end": direct.mean, "change": direct.mean,
                  "said": f"{direct.mean:.3f}", "letter": "", "half": direct.ci95, "color": way.WHOLE})

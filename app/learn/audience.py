@@ -23,12 +23,11 @@ _SHOWN, _OPEN = "_class_shown", "learn:histogram"
 def invite() -> None:
     """On the page, where the server was started for a class: how to join."""
     if visitors.code():
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.html(scanned(130), width="content")
-            st.info(f"A class can join at **{visitors.address().partition('/?')[0]}** with the code "
-                    f"**{visitors.code()}**. *Classroom mode* begins the lesson; *Join* there shows the code in large "
-                    "letters.",
-                    icon=":material/groups:")
+        left, right = st.columns([1, 5], vertical_alignment="center")
+        left.html(scanned(130))
+        right.info(f"A class can join at **{visitors.address().partition('/?')[0]}** with the code "
+                   f"**{visitors.code()}**. *Classroom mode* begins the lesson; *Join* there shows the code in large "
+                   "letters.", icon=":material/groups:")
 
 
 def scanned(side: int) -> str:

@@ -29,8 +29,8 @@ def setup() -> None:
     query = own.query(sample, comparing.doubtful(sample.problem))
     rows = sample.problem.candidates[top(ranks(_similarity(sample, query)), SHOWN)]
     specimens.strip(sample, query, [int(row) for row in rows], [], "")
-    glossary.markdown(f"The {SHOWN} training examples that are most similar to the query, by ⟨x_q, x_k⟩, the dot "
-                      "product of their pixels.")
+    glossary.markdown(f"The {SHOWN} training examples that are most similar to the query, by the dot product "
+                      "of their pixels.")
 
 
 def show() -> PageLink:
@@ -42,7 +42,7 @@ def show() -> PageLink:
     similarity = _similarity(sample, query)
     moved = comparing.pushed(sample.problem, query, eta)
     frame = specimens.frame(sample, scored.candidates, similarity, moved)
-    draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩",
+    draw(charts.cloud, frame, "similarity of query and example (dot product)",
          f"exact influence: {direction.change(scoring.readout)}", key="learn:similarity",
          alt="Exact influence under the constructed specification against similarity: all dots lie on one line.",
          caption=f"Exact influence under the constructed specification, at η = {eta:g}, against similarity.")

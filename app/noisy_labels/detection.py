@@ -31,14 +31,14 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     own = table[(table["method"] == pair.method) & (table["behavior"] == pair.behavior)].iloc[0]
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
         column.metric(metric, f"{own[metric]:.3f}", help=definition(metric))
-    glossary.caption(
-        f"{pair.title} · {_known(sample)}, so a random order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
-        f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
     left, right = st.columns([1, 1.15], gap="medium")
     with left:
         _curves(source, scored.suspicion, noisy, pair, own["AUPRC"])
     with right:
         _pairs(source, table, pair)
+    glossary.caption(
+        f"{pair.title} · {_known(sample)}, so a random order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
+        f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
 
 
 def _known(sample: NoisyData) -> str:

@@ -1,10 +1,11 @@
-"""The parts of the Noisy labels page that stand above its views, and the first view: what detection can be measured."""
+"""The parts of the Noisy labels page around its views, and the first view: what detection can be measured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.noisy_labels import agreement, data, how_many, state
 from app.noisy_labels import detection as detections
@@ -18,7 +19,7 @@ from engine.desk.datasets import title
 from engine.desk.noisy_labels import IN_DOUBT, HeldOut, NoisyData, NoisySource, Pair, Scored, coverage, fault, judge
 
 WHY_NOT = ("It is unknown which labels of these data are wrong, so detection cannot be "
-           "measured. The labels are ranked by suspicion: review the top of the ranking here. To measure "
+           "measured. The labels are ranked by suspicion: review the top of the ranking on the review desk. To measure "
            "detection, provide flags: an array `flags` in the npz, or a file `wrong_labels.txt` in the folder.")
 
 
@@ -40,30 +41,31 @@ def ask(source: NoisySource, sample: NoisyData) -> None:
             f"given{f', for {source.recipe.epochs} epochs' if source.learner.passes else ''}; every method then ranks "
             f"them against {'the labels that a model was not trained on' if source.in_turn else 'trusted examples'}. "
             f"It takes {data.search_time(source)}. You can close the browser meanwhile.")
-        origin(sample)
+        origin(sample, st.container())
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
                   on_click=job_panel.act, args=(searches.start_search, desk(), source))
     st.code(searches.command(source), language="bash", wrap_lines=True)
 
 
-def origin(sample: NoisyData) -> None:
-    """Where the trusted examples come from; a warning where their own labels are in doubt."""
+def origin(sample: NoisyData, above: DeltaGenerator) -> None:
+    """Where the trusted examples come from; a warning, `above`, where their own labels are in doubt."""
     if sample.source.trusted_from == IN_DOUBT:
-        st.warning(sample.trusted_origin, icon=":material/help:")
+        above.warning(sample.trusted_origin, icon=":material/help:")
     else:
         glossary.caption(sample.trusted_origin)
     if sample.source.is_own:
         glossary.caption(coverage(sample))
 
 
-def judged(sample: NoisyData, scored: Scored, held: HeldOut | None) -> None:
-    """How good the model is that judges; a warning where that may be little above chance, with what is at fault."""
+def judged(sample: NoisyData, scored: Scored, held: HeldOut | None, above: DeltaGenerator) -> None:
+    """How good the model is that judges; a warning, `above`, where that may be little above chance, with what is at
+    fault."""
     judgement = judge(sample, scored.facts["test_accuracy"])
     if judgement is None:
         return
     at_fault = fault(judgement, held) if held is not None else ""
     if judgement.is_weak:
-        st.warning(f"{judgement.measured} {at_fault}" if at_fault else judgement.sentence, icon=":material/balance:")
+        above.warning(f"{judgement.measured} {at_fault}" if at_fault else judgement.sentence, icon=":material/balance:")
     else:
         glossary.caption(judgement.sentence)
 

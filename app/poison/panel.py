@@ -88,6 +88,7 @@ def own(sampled: SampledProblem) -> dict[str, tuple]:
         if file is None:
             return {}
         with guarded("This image"):
+            st.image(file, width=72)
             return {"pictures": (poisons.picture(file.getvalue(), sampled, file.name),)}
     return {}
 
@@ -144,6 +145,8 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
                 st.html(cards.itself(sampled_examples.train_html(sampled, row, sampled_examples.SMALL), number,
                                      sampled_examples.label(sampled, row), float(taught.scores[row]), largest,
                                      one.said, one.measured))
+    if len(rows) > SHOWN:
+        glossary.caption(f"The first {SHOWN} of {len(rows):,} are shown; the table lists all.")
     glossary.caption(OF_PROMPTS if texts else NO_GRADIENT)
     _planted(sampled, rows)
     if taught.group:

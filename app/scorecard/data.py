@@ -70,5 +70,6 @@ def overview(table: pd.DataFrame) -> pd.DataFrame:
     wide = first_rows.pivot(index="title", columns="benchmark", values="text").fillna("")
     wide = wide.loc[list(dict.fromkeys(first_rows["title"])), list(dict.fromkeys(first_rows["benchmark"]))]
     roles = first_rows.drop_duplicates("title").set_index("title")["role"]
-    return pd.DataFrame({"method": wide.index, "kind": roles[wide.index].to_numpy(),
-                         **{BENCHMARKS[name].title: wide[name].to_numpy() for name in wide.columns}})
+    return pd.DataFrame({"method": wide.index,
+                         **{BENCHMARKS[name].title: wide[name].to_numpy() for name in wide.columns},
+                         "kind": roles[wide.index].to_numpy()})

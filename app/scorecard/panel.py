@@ -63,7 +63,6 @@ def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     """The card with the scores of other programs that the list of Compare holds: measured, or what to press."""
     request = card_data.external(chosen)
     if request is None:
-        glossary.caption("Scores imported on [Compare](compare) are measured here too.")
         return table
     glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model on "
                       "subsets can measure them; the others train different models, which these scores do not "
@@ -185,6 +184,7 @@ def _counts(own: pd.DataFrame) -> str:
 
 
 def published() -> None:
-    """On to the cards that came with the program."""
+    """On to the cards that came with the program, and how scores of other programs get here."""
+    glossary.caption("Scores imported on [Compare](compare) are measured here too.")
     st.page_link("../pages/paper.py", label="Published scorecards",
                  icon=":material/fact_check:", query_params={"experiment": "scorecard"})

@@ -39,7 +39,10 @@ class ScorecardChoice:
 def controls() -> ScorecardChoice:
     """The behavior, how many models are trained on subsets, of what and by which protocol; the data are those of the
     sidebar."""
-    first, second, third, fourth = st.columns([3.2, 5, 3.6, 3.4], gap="medium")
+    settings = st.expander("Behavior, training on subsets and methods", icon=":material/tune:", key="card:settings",
+                           expanded=choice.is_set(METHOD))
+    with settings:
+        first, second, third, fourth = st.columns([3.2, 5, 3.6, 3.4], gap="medium")
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
     behavior = pick(BEHAVIOR, "Behavior", offered, offered[0], lambda name: BEHAVIORS[name].title, area=first)
     models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=fourth, step=10)
@@ -49,8 +52,10 @@ def controls() -> ScorecardChoice:
                  help="With the candidates, all other training examples are in every subset.")
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
+    with settings:
+        methods = _methods()
     return ScorecardChoice(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
-                                           among=among), specification_list.external(), _methods())
+                                           among=among), specification_list.external(), methods)
 
 
 def _methods() -> tuple[str, ...]:
@@ -65,14 +70,13 @@ def _methods() -> tuple[str, ...]:
     chosen = choice.several(METHOD, known) or usual
     options = [*usual, *(name for name in chosen if name not in usual)]
     st.session_state[key] = [name for name in st.session_state.get(key, chosen) if name in options]
-    with st.expander("Methods and their settings", icon=":material/tune:", expanded=chosen != usual):
-        left, right = st.columns(2, gap="large")
-        selected = left.multiselect("Methods and controls", options, key=key, placeholder="All applicable",
-                                    format_func=lambda name: card_method(name).title)
-        if selected != usual or choice.is_set(METHOD):
-            choice.keep(METHOD, selected)
-        with right:
-            _add(usual, selected)
+    left, right = st.columns(2, gap="large")
+    selected = left.multiselect("Methods and controls", options, key=key, placeholder="All applicable",
+                                format_func=lambda name: card_method(name).title)
+    if selected != usual or choice.is_set(METHOD):
+        choice.keep(METHOD, selected)
+    with right:
+        _add(usual, selected)
     return () if selected == usual else tuple(selected)
 
 

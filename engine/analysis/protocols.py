@@ -98,7 +98,7 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol", (
         Protocol("weights", "Weight zero in the recorded run",
-                 "Each model makes the steps of the recorded run: the same initial weights, batches M and number of "
+                 "Each model takes the steps of the recorded run: the same initial weights, batches M and number of "
                  "steps, with weight 0 outside its subset A and the mean over M ∩ A.",
                  "B(q; θ(A)) of that run: its result without the other examples, given its batches.", _in_place),
         Protocol("subset", "Ordinary training on the subset",

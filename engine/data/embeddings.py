@@ -48,8 +48,8 @@ class Embeddings:
                                f"row per example in their order, or an npz that also has their `{NAMES}`.")
         row_of = {name: row for row, name in enumerate(self.names or examples)}
         if missing := [name for name in examples if name not in row_of]:
-            raise InvalidInput(f"`{missing[0][:80]}` has no embedding; `{NAMES}` has to hold every example as the "
-                               "preview and the CSV write it.")
+            raise InvalidInput(f"`{missing[0][:80]}` has no embedding; `{NAMES}` has to contain every example, named "
+                               "as in the preview and the CSV.")
         return pd.DataFrame({COLUMN: list(self.rows[[row_of[name] for name in examples]])})
 
     def of_pictures(self, dataset: Dataset) -> Dataset:

@@ -60,9 +60,9 @@ class Grouped(Rule):
         return self._whole(moved), tuple(self._whole(own) for own in zip(*states, strict=True))
 
     def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
-        raise InvalidInput("The joint second-order effect of a batch's examples is known for one update rule for all "
-                           "parameters, and this run has several, or clipped gradients; use `tracin_run`, its first "
-                           "order.")
+        raise InvalidInput("The joint second-order effect of a batch's examples needs one update rule for all "
+                           "parameters and no clipping, and this run has several rules or clips gradients; use "
+                           "`tracin_run`, its first order.")
 
     def _whole(self, parts: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(parts))[self.back_in_order]

@@ -104,7 +104,7 @@ class Remove(_Intervention):
 
     @property
     def clause(self) -> str:
-        mean = "averaged over the n−1 that are left" if self.normalization == "n-1" else "still divided by n"
+        mean = "averaged over the other n−1 examples" if self.normalization == "n-1" else "still divided by n"
         return f"this training example were left out (the loss {mean})"
 
     @property

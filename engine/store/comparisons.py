@@ -60,7 +60,7 @@ class Saved(Value):
     @classmethod
     def _named(cls, name: str) -> str:
         if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-            raise InvalidInput(f"The name is not a line of 1 to {LONGEST_NAME} characters; give the comparison one.")
+            raise InvalidInput(f"The name must be one line of 1 to {LONGEST_NAME} characters; change it.")
         return name.strip()
 
     @property

@@ -49,7 +49,7 @@ def test_a_name_that_is_none_is_a_sentence(home):
     at = compared()
     at.text_input(key="saved:name").set_value(" ").run()
     sound(button(at, "Save").click().run())
-    assert says(at, "give the comparison one") and saved.entries() == []
+    assert says(at, "must be one line of 1 to") and saved.entries() == []
 
 
 def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):

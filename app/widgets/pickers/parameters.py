@@ -22,7 +22,7 @@ BEGIN = {"eta": 0.1, "alpha": 1e-3, "steps": 5, "label": 0}
 TITLES = {
     "weights": {"recipe": "as the recipe states", "step": "by the learning rate of its step"},
     "unit": {"epoch": "epoch of the training", "step": "step of the training"},
-    "normalization": {"n-1": "the n−1 left (paper)", "n": "n as before"},
+    "normalization": {"n-1": "the other n−1 (paper)", "n": "n as before"},
     "baseline": {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"},
 }
 

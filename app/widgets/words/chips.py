@@ -107,8 +107,9 @@ def code(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """A line of small print: scale, seeds, exactness."""
-    glossary.html(f'<div class="wf-note wf-num">{escape(text)}</div>')
+    """A line of small print: scale, seeds, exactness. What stands between backticks is code."""
+    shown = re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+    glossary.html(f'<div class="wf-note wf-num">{shown}</div>')
 
 
 def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool, more: str = "") -> str:

@@ -87,6 +87,6 @@ def standing_apart(answer: Taught) -> str:
     """Whether a group stands apart, as a sentence."""
     rest = "the other records" if answer.stated else "the rest of the class"
     if not answer.group:
-        return f"No group of training examples differs from {rest}: nothing appears to be planted."
+        return f"No group of training examples stands clearly apart from {rest}: check the top of the ranking."
     return (f"{answer.group:,} training examples stand apart from {rest}: retrain without them to test whether they "
             "caused it.")

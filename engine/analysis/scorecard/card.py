@@ -15,6 +15,7 @@ from engine.basics.values import capital, signed
 from engine.estimators.named import RENAMED
 from engine.metrics.intervals import known_mean, t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
+from engine.scoring.said import listed
 
 CEILING_TITLE = "Exact answer of another seed"
 OLDER = {"subsets": 0, "ci95_subsets": math.nan, "n_seeds": 1, "seed_sd": math.nan}
@@ -111,7 +112,7 @@ def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -
         return f"{capital(benchmark.sought)} is the target here, not a counterfactual."
     own = card_method(name).scoring(behavior)
     axes = () if own is None else benchmark.asks(behavior).differing_axes(own)
-    differences = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
+    differences = [f"another {listed([AXIS_NAMES[axis] for axis in axes])}"] if axes else []
     if protocol not in ("", "weights"):
         differences.append(f"models of the protocol `{protocol}` instead of the recorded run")
     if not differences:

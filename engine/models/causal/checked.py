@@ -73,9 +73,9 @@ def _check_chosen(config: Mapping[str, Any], lengths: Sequence[int]) -> None:
     how wide a batch is."""
     most = min((most for name in SPARSE if (most := config.get(name))), default=max(lengths))
     if max(lengths) > most and min(lengths) < max(lengths):
-        raise InvalidInput(f"Records of this model have up to {max(lengths):,} tokens, and above {most:,} its "
-                           "attention chooses the tokens that it reads, by scores that can tie and then depend on the "
-                           "longest record of a batch; shorten the records.")
+        raise InvalidInput(f"Records of this model have up to {max(lengths):,} tokens. Above {most:,} tokens its "
+                           "attention selects tokens by scores, and how ties are broken depends on the longest record "
+                           "of a batch; shorten the records.")
 
 
 def _read(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded]) -> tuple[list[Tensor], list[float]]:

@@ -54,7 +54,7 @@ def test_the_waterfall_adds_up_to_the_disagreement(direct):
     steps = explanation_view.steps(explanation(0.2, 0.3, direct=direct))
     *changes, whole = steps.change
     assert math.isclose(sum(changes), whole) and whole == direct
-    assert (steps.title == explanation_view.CANCELLED).sum() == (direct < 0.5)  # what changes undo is a step down
+    assert (steps.title == explanation_view.SLACK).sum() == (direct < 0.5)  # what changes undo is a step down
     assert steps.start.tolist()[1:-1] == steps.end.tolist()[:-2]  # each begins where the one before it ends
     svg = written(way.waterfall(steps))
     assert f"{direct:.3f}" in svg and ("−0.200" in svg) == (direct < 0.5) and way.color(("B",), False).lower() in (
