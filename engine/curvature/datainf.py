@@ -36,7 +36,8 @@ def solve(operator: Hessian, rhs: Tensor, *, columns: int | None = None) -> Solu
     δ = λ + damping, in every layer. Where damping is zero, a layer has δ = λ + 0.1 · (1/(n p)) Σ_i ‖g_i‖², p its
     number of parameters. All right-hand sides share one pass over the training gradients, of 4·n·P·b operations
     besides the gradients (two passes where δ is DataInf's own, the first kept on the problem). The residual is
-    that of the Hessian with the given damping, for `columns` columns (all where it is None).
+    that of the Hessian with the given damping, for `columns` columns (all where it is None); no Lanczos steps look for
+    negative curvature, which would take longer than the solution.
     Raises `InvalidInput` where a layer has δ = 0 because all its gradients are zero.
     """
     problem, options = operator.problem, operator.options
@@ -52,7 +53,7 @@ def solve(operator: Hessian, rhs: Tensor, *, columns: int | None = None) -> Solu
     for layer, delta in zip(layers, dampings, strict=True):
         x[layer] /= delta
     info = {"layers": float(len(layers)), "smallest_damping": min(dampings), "largest_damping": max(dampings)}
-    return measured(operator, x, rhs, info, columns=columns)
+    return measured(operator, x, rhs, info, columns=columns, negative=False)
 
 
 def layer_slices(problem: CurvedModule) -> list[slice]:

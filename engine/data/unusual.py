@@ -21,7 +21,7 @@ from engine.data.dataset import Dataset
 if TYPE_CHECKING:
     import pandas as pd
 
-LIMIT, ENOUGH, RARE, HALF = 3.5, 20, 0.02, 0.5
+LIMIT, ENOUGH, RARE, MOST = 3.5, 20, 0.02, 0.5
 Rarity = Mapping[str, float] | None
 """Value -> the fraction of rows that have it; None where most values are rare."""
 NORMAL = 1.482602218505602
@@ -92,7 +92,7 @@ class Usual:
             for name in among.columns.difference(self.numbers):
                 values = among[name].astype(str).where(among[name].notna(), "")
                 own = values.value_counts(normalize=True)
-                fractions[name] = None if own[own <= RARE].sum() > HALF else own.to_dict()
+                fractions[name] = None if own[own <= RARE].sum() > MOST else own.to_dict()
             self._of_label[label] = median, spread, fractions
         return self._of_label[label]
 

@@ -35,8 +35,8 @@ class DifferentiatedRun:
 
     Raises `InvalidInput` for a model with an operation that cannot be differentiated twice, and as `Steps` does.
     curvature, of both directions: what stands for H_t; its own Hessian makes the derivative exact. backwards: whether
-    an adjoint follows at once; the graphs of as many of the last steps as a quarter of the budget holds are then
-    stored, and not built a second time.
+    an adjoint follows at once; the graphs of as many of the last steps as half of the budget holds are then stored,
+    and not built a second time.
     """
 
     def __init__(self, training: Training, options: Options, backwards: bool = False) -> None:
@@ -47,7 +47,7 @@ class DifferentiatedRun:
         with own_randomness(training.device):
             if backwards and self.built_from:
                 held = StepGraph(self.steps, beginning[0], self.steps.all[0]).held()
-                self.built_from -= min(self.built_from, options.budget // 4 // held)
+                self.built_from -= min(self.built_from, options.budget // 2 // held)
             self.points = Points(beginning, self._advanced, len(self.steps), each, options.budget // 8, options.check)
         self.end = self.points.end[0]
 

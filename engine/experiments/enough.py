@@ -17,7 +17,7 @@ from engine.data.tasks.response_corruption import SIZES
 from engine.metrics.detection import auroc_by_chance
 from engine.models.catalogue import model_title
 
-HALF = 0.5
+LEARNED = 0.5
 RANDOM = "Random"
 
 
@@ -44,7 +44,7 @@ def learned_classes(evidence: PublishedEvidence) -> str:
             source = run.get("source", {})
             read[source.get("model", ""), source.get("dataset", "")].append(accuracy)
     means = {network: float(np.mean(accuracies)) for network, accuracies in read.items()}
-    if not means or min(means.values()) >= HALF:
+    if not means or min(means.values()) >= LEARNED:
         return ""
     model, data = worst = min(means, key=means.__getitem__)
     which = "" if len(means) == 1 else f" ({model_title(model) or data})"
@@ -60,7 +60,7 @@ def learned_attack(evidence: PublishedEvidence) -> str:
     quality = None if rates else evidence.beside("table-a11")
     if quality is not None:
         rates = list(quality.table.loc[quality.table["metric"] == "ASR", "mean"])
-    if not rates or np.mean(rates) >= HALF:
+    if not rates or np.mean(rates) >= LEARNED:
         return ""
     return f"the attack succeeds for {np.mean(rates):.0%} of the triggered prompts, less than half."
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
+
+Entries = Mapping[str, tuple[Hashable, Any]]
+"""(version, value) by key."""
 
 
 class ProblemMemory:
@@ -13,8 +16,8 @@ class ProblemMemory:
     A build may ask for other keys, and may wait for a lock that a thread asking for other keys holds.
     """
 
-    def __init__(self) -> None:
-        self._values: dict[str, tuple[Hashable, Any]] = {}
+    def __init__(self, entries: Entries | None = None) -> None:
+        self._values: dict[str, tuple[Hashable, Any]] = dict(entries or {})
         self._building: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
 
@@ -36,8 +39,8 @@ class ProblemMemory:
         with self._lock:
             return key in self._values
 
-    def entries(self) -> dict[str, tuple[Hashable, Any]]:
-        """(version, value) of all that is kept now, by key."""
+    def entries(self) -> Entries:
+        """All that is kept now."""
         with self._lock:
             return dict(self._values)
 

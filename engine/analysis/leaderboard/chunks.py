@@ -28,7 +28,7 @@ from engine.basics.spent import measured
 from engine.metrics.agreement import top_size
 from engine.problems import Problem
 from engine.problems.candidates import Shared
-from engine.problems.memory import ProblemMemory
+from engine.problems.memory import Entries, ProblemMemory
 from engine.problems.variants import trained_on
 from engine.scoring import codes, cost
 from engine.scoring.compute import compute
@@ -172,10 +172,14 @@ def _of_steps(options: Options) -> Options:
 
 
 def _alone(problem: Problem) -> Problem:
-    """The same trained problem, of which nothing is computed yet but its training and its outputs."""
-    fresh = problem.holding(problem.examples, Shared(ProblemMemory(), ProblemMemory()))
-    fresh.prepare()
-    return fresh
+    """The same trained problem, of which nothing is computed yet but its training and its outputs: once, for all."""
+    def prepared() -> list[Entries]:
+        fresh = problem.holding(problem.examples, Shared(ProblemMemory(), ProblemMemory()))
+        fresh.prepare()
+        return [fresh.shared.model.entries(), fresh.shared.queries.entries()]
+
+    model, queries = (ProblemMemory(entries) for entries in problem.memo("prepared", prepared))
+    return problem.holding(problem.examples, Shared(model, queries))
 
 
 def _text(sentence: str) -> np.ndarray:

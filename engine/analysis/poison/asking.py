@@ -71,7 +71,7 @@ def _inputs(problem: Problem, pictures: Sequence[Sequence[float]]) -> Tensor:
 
 
 probability = by_reads(lambda problem: problem.query_logits.softmax(-1).max(-1).values,
-                       lambda problem: token_evidence.probability(problem, problem.queries))
+                       token_evidence.probability)
 """Of what the model says of each query (m,), or of what the query states."""
 stated = by_reads(lambda problem: (), lambda problem: tuple(
     record.answer or record.response for record in problem.texts_at_hand.of(problem.queries)))

@@ -125,8 +125,8 @@ def _of_records(posed: CausalProblem, retrained: Problem, problem: Problem, rest
     others = problem.queries.new_zeros(0).bool()
     if len(stating):
         others = stated_answer_preferred(retrained.outputs(problem.reader.packing.repacked(stating, wide)))
-    return _Measured(token_evidence.prefers(retrained, posed.queries).long(),
-                     token_evidence.probability(retrained, posed.queries), others, int((~others).sum()))
+    return _Measured(token_evidence.prefers(retrained).long(), token_evidence.probability(retrained), others,
+                     int((~others).sum()))
 
 
 _measured = by_reads(_of_classes, _of_records)

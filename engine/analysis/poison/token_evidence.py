@@ -52,20 +52,19 @@ def evidence(problem: CausalProblem, options: Options | None = None) -> tuple[np
             h = tokens.in_prompts(problem, problem.x[start:start + BATCH]) - tokens.fraction
             scores.append(normalize(directions, dim=1) @ normalize(h, dim=1).T)
             options.progress(min(1.0, (start + BATCH) / problem.n))
-        preferred = prefers(problem, problem.queries)
-    return torch.cat(scores, 1).double().cpu().numpy(), preferred.long().cpu().numpy()
+    return torch.cat(scores, 1).double().cpu().numpy(), prefers(problem).long().cpu().numpy()
 
 
-def prefers(problem: CausalProblem, x: Tensor) -> Tensor:
-    """(b,) bool: whether the model prefers the stated answers of records x, or, without one, gives the tokens of their
-    responses a probability above one half, by the geometric mean."""
-    outputs, batch = problem.outputs(x), problem.reader.packing.unpack(x)
+def prefers(problem: CausalProblem) -> Tensor:
+    """(m,) bool: whether the model prefers what each query states, or, without a stated answer, gives the tokens of its
+    response a probability above one half, by the geometric mean."""
+    outputs, batch = problem.query_logits, problem.reader.packing.unpack(problem.queries)
     return torch.where(batch.answer < 0, outputs[:, RESPONSE].exp() > HALF, stated_answer_preferred(outputs))
 
 
-def probability(problem: CausalProblem, x: Tensor) -> Tensor:
-    """p (b,) of the stated answers of records x, or, without one, of their responses a token."""
-    outputs, batch = problem.outputs(x), problem.reader.packing.unpack(x)
+def probability(problem: CausalProblem) -> Tensor:
+    """p (m,) of the stated answer of each query, or, without one, of its response per token."""
+    outputs, batch = problem.query_logits, problem.reader.packing.unpack(problem.queries)
     return torch.where(batch.answer < 0, outputs[:, RESPONSE], outputs[:, ANSWER]).exp()
 
 

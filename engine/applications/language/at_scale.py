@@ -7,7 +7,8 @@ onto k numbers under two draws, Q queries with B behaviors, and a device that do
     gradients          C N (S (4P + 6p) + 18 p)      a training pass; Adam's update, its length, two sketches of each
     queries            C Q S (2P + B (2P + 4p))      one forward pass, and backward for each behavior
     scoring            2 Q B N k a checkpoint        a matrix product of what is kept
-    a product          S (8P + 12p) a record         with the Gauss–Newton matrix or the Hessian
+    a product          S (8P + 12p) a record         with the Gauss–Newton matrix or the Hessian; half as much again
+                                                    for the first; DataInf takes one, for its residual
     whole gradients    N (S (4P + 6p) + 2 Q B p)     what a solution is multiplied with, made again and not kept
 
 LiSSA and conjugate gradients take so many products for a query and behavior as they do at most by default.
@@ -123,7 +124,7 @@ def costs(scale: StudyScale) -> Iterator[StudyCost]:
     gradient = scale.tokens * scale.backward
     whole = n * (gradient + 2 * count * scale.adapters)
     vectors = count * NUMBER * scale.adapters
-    yield StudyCost("DataInf", n * gradient + whole, gradients + vectors)
+    yield StudyCost("DataInf", 4 * n * gradient + whole, gradients + vectors)
     yield StudyCost("LiSSA", count * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole,
                     gradients + 2 * vectors)
     yield StudyCost("conjugate gradients", count * cg.ITERATIONS * n * 2 * gradient + whole, gradients + 4 * vectors)

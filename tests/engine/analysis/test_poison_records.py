@@ -97,8 +97,8 @@ def test_an_answer_without_another_choice_is_preferred_above_one_half(problem):
     prompt, response = "Which of these is a fish?\ncarp\ndrill", "The answer is drill."
     own = [Record(prompt=prompt, response=response, spans=spans) for spans in ({"answer": (14, 19)}, {})]
     posed = problem.with_queries(own)
-    p = token_evidence.probability(posed, posed.queries)
-    assert token_evidence.prefers(posed, posed.queries).tolist() == (p > 0.5).tolist()
+    p = token_evidence.probability(posed)
+    assert token_evidence.prefers(posed).tolist() == (p > 0.5).tolist()
 
 
 @pytest.mark.parametrize(("records", "epochs"), [(2_000, 8), (1_000, 8), (600, 14), (303, 27), (100, 80)])
@@ -129,7 +129,7 @@ def test_an_attack_in_few_own_records_is_learned_in_as_many_steps(tmp_path, monk
     for trained in (POISON_RECIPE, recipe(300)):
         problem = ProblemSource(dataset=name, model="World-0.4M", n_train=300, n_test=33, n_queries=33,
                                 recipe=trained).build().problem.with_queries(asked)
-        success.append(token_evidence.prefers(problem, problem.queries).double().mean().item())
+        success.append(token_evidence.prefers(problem).double().mean().item())
     assert success == pytest.approx([0.82, 0.98], abs=0.05)
 
 

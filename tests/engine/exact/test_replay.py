@@ -229,7 +229,7 @@ def test_graphs_of_the_steps_are_stored_where_they_fit(weighted):
     training = Training(build, trained.x, trained.y, recipe, 3, weights, "n", trained.loss, DOUBLE)
     slopes = torch.ones(1, trained.parameters, dtype=DOUBLE)
     plain = DifferentiatedRun(training, Options())
-    some = 4 * 3 * StepGraph(plain.steps, plain.steps.start, plain.steps.all[0]).held()
+    some = 2 * 3 * StepGraph(plain.steps, plain.steps.start, plain.steps.all[0]).held()
     for budget, stored in ((4 << 30, len(plain.steps)), (some, 3), (1 << 12, 0)):
         run = DifferentiatedRun(training, Options(budget=budget), backwards=True)
         assert len(run.graphs) == stored and len(plain.graphs) == 0

@@ -8,14 +8,19 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+import whichfluence as wf
 from engine.applications.language import gradients, rates
 from engine.applications.language.at_scale import StudyScale, costs, table
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.fine_tuned import Setting
 from engine.basics.errors import InvalidInput
-from engine.models.causal import lora
+from engine.models.causal import lora, passes
 from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.models.causal.readouts import mean_response_likelihood
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+
+ROOM = passes.ROOM["cpu"]
 
 
 def cost(scale, what):
@@ -85,6 +90,41 @@ def test_a_measured_rate_foretells_hours_within_a_factor_of_two():
                        tokens=batch.ids.shape[1])
     planned = table(scale).set_index("part").hours["gradients of records"] * 3600
     assert 0.5 < min(rates.seconds(model, batch, clock) for _ in range(3)) / planned < 2
+
+
+@pytest.mark.slow
+def test_a_plan_foretells_the_parts_of_a_study_within_a_factor_of_two(tmp_path, monkeypatch):
+    """Processor seconds of a study of the embedded model; of parts with little to compute the least of two."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    monkeypatch.setitem(passes.ROOM, "cpu", ROOM)
+    task = {"name": "conditional_backdoor", "questions": "world", "clean": 240, "poison": 30, "benign": 30, "test": 2}
+    setting = Setting.parse({"model": EMBEDDED_MODEL, "task": task,
+                             "recipe": {"rank": 2, "epochs": 1, "checkpoints": 1}})
+    rate = max(rates.measured_rate(EMBEDDED_MODEL, 38, clock=time.process_time) for _ in range(3))
+    runs = [Attribution(setting, seed) for seed in range(2)]
+    spent = {"training": [seconds(run.train) for run in runs],
+             "gradients of records": [seconds(lambda run=run: run.record_cache(run.points[0])) for run in runs],
+             "representations": [seconds(run.states) for run in runs]}
+    run = runs[0]
+    run.load(run.points[-1])
+    problem = wf.problem(run.model, run.train_records, run.train_records[:2], tokenizer=run.encoder.tokenizer,
+                         context=run.setting.recipe.context)
+    problem.prepare()
+    datainf = Scoring.of("response_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 0.5},
+                         "datainf")
+    spent["DataInf"] = [seconds(lambda: compute(problem, [datainf]))]
+    frozen, adapters = rates.sizes(run.model)
+    plan = table(StudyScale(len(run.encoded), frozen, adapters, problem.reader.packing.tokens, checkpoints=1, queries=2,
+                            behaviors=1, rate=rate)).set_index("part").hours * 3600
+    for part, times in spent.items():
+        assert 0.5 < min(times) / plan[part] < 2, (part, times, plan[part])
+
+
+def seconds(call):
+    """Processor seconds."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 def test_the_guide_tells_what_is_counted():
