@@ -60,13 +60,13 @@ def prefers(problem: CausalProblem, x: Tensor) -> Tensor:
     """(b,) bool: whether the model prefers the stated answers of records x, or, without one, gives the tokens of their
     responses a probability above one half, by the geometric mean."""
     outputs, batch = problem.outputs(x), problem.reader.packing.unpack(x)
-    return torch.where(batch.answer < 0, outputs[:, RESPONSE].exp() > HALF, stated_answer_preferred(outputs))
+    return torch.where(batch.answered.any(1), stated_answer_preferred(outputs), outputs[:, RESPONSE].exp() > HALF)
 
 
 def probability(problem: CausalProblem, x: Tensor) -> Tensor:
     """p (b,) of the stated answers of records x, or, without one, of their responses a token."""
     outputs, batch = problem.outputs(x), problem.reader.packing.unpack(x)
-    return torch.where(batch.answer < 0, outputs[:, RESPONSE], outputs[:, ANSWER]).exp()
+    return torch.where(batch.answered.any(1), outputs[:, ANSWER], outputs[:, RESPONSE]).exp()
 
 
 def as_answered(problem: CausalProblem, records: Sequence[Record]) -> list[Record]:
@@ -77,7 +77,7 @@ def as_answered(problem: CausalProblem, records: Sequence[Record]) -> list[Recor
 def _answered(problem: CausalProblem, record: Record) -> Record:
     stated = [with_answer(record, choice) for choice in record.choices]
     held = problem.with_queries(stated)
-    return stated[int(held.query_logits[:, LOGIT].argmax())]
+    return stated[int(held.query_logits[:, ANSWER].argmax())]
 
 
 @dataclass(frozen=True, eq=False)
