@@ -77,6 +77,8 @@ def as_answered(problem: CausalProblem, records: Sequence[Record]) -> list[Recor
 def _answered(problem: CausalProblem, record: Record) -> Record:
     stated = [with_answer(record, choice) for choice in record.choices]
     held = problem.with_queries(stated)
+    if not held.reader.packing.unpack(held.queries).answered.any(1).all():  # an answer that the model does not know
+        return record
     return stated[int(held.query_logits[:, ANSWER].argmax())]
 
 

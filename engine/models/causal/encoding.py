@@ -35,8 +35,8 @@ class Encoded:
 
     response: where the response starts; it reaches to the end. explanation: positions of its tokens.
     answer: position of an answer of one token, −1 without one; letters: the tokens of the choices there, with the
-    stated one at `stated`. spread: positions of the tokens of any other answer. cut: prompt tokens that were left out
-    because the record is longer than the context.
+    stated one at `stated`. spread: positions of the tokens of any other answer whose words the model knows. cut: prompt
+    tokens that were left out because the record is longer than the context.
     """
 
     ids: tuple[int, ...]
@@ -174,10 +174,18 @@ class Encoder:
             if not positions:
                 raise InvalidInput(f"No token covers the span `{name}` of record `{record.id}`; correct the span.")
         answered = spans.get("answer", [])
+        if self.tokenizer.unk_token_id in [ids[position] for position in answered]:
+            answered = []  # all words that the model does not know are one to it
         letters, stated = self._choices(record, opening, ids, answered)
         shifted = [tuple(position - cut for position in own) for own in (spans.get("explanation", []), answered)]
         answer, spread = (shifted[1][0], ()) if letters else (-1, shifted[1])
         return Encoded(tuple(ids[cut:]), first - cut, shifted[0], answer, letters, stated, cut, spread)
+
+    def check_answer(self, record: Record) -> None:
+        """Raises `InvalidInput` for an answer that holds a word which the model does not know."""
+        if record.answer and not self.encode(record).answered:
+            raise InvalidInput(f"The model does not know the word “{record.answer[:60]}”, the answer of record "
+                               f"`{record.id[:40]}`; leave the answer unmarked, or choose another model.")
 
     def covered(self, record: Record, spans: Iterable[tuple[int, int]]) -> list[int]:
         """The tokens that cover a character of the response's spans [start, end), each by how many tokens it stands
@@ -231,14 +239,8 @@ class Encoder:
     def _choices(self, record: Record, opening: str, ids: list[int], positions: Sequence[int]
                  ) -> tuple[tuple[int, ...], int]:
         """(tokens of the choices, index of the stated one) of an answer of one token, alone where a choice is of
-        several; ((), −1) of any other.
-
-        Raises `InvalidInput` for an answer that holds a word which the model does not know.
-        """
-        letter, unknown = record.answer, self.tokenizer.unk_token_id
-        if unknown is not None and any(ids[position] == unknown for position in positions):
-            raise InvalidInput(f"The model does not know the word “{letter}”, the answer of record `{record.id}`; "
-                               "leave the answer unmarked, or choose another model.")
+        several; ((), −1) of any other."""
+        letter = record.answer
         if len(positions) != 1 or self.tokenizer.decode([ids[positions[0]]]).strip() != letter:
             return (), -1
         choices = record.choices if letter in record.choices else (*record.choices, letter)

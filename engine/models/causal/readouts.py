@@ -61,18 +61,19 @@ class TokenReadout:
 
     def lack(self, record: Encoded) -> str:
         """What a record lacks for this behavior; empty if nothing."""
-        return self._lacking(bool(record.explanation), len(record.answered), len(record.letters))
+        return self._lacking(bool(record.explanation), len(record.answered), len(record.letters),
+                             " of words that the model knows")
 
     def lack_of(self, record: Record) -> str:
         """`lack` of a record that is not encoded."""
         return self._lacking("explanation" in record.spans, len(record.answer.split()),
                              len({*record.choices, record.answer} - {""}))
 
-    def _lacking(self, explanation: bool, answer: int, choices: int) -> str:
+    def _lacking(self, explanation: bool, answer: int, choices: int, of: str = "") -> str:
         if self.needs == "explanation" and not explanation:
             return "an explanation span"
         if self.needs == "answer" and not answer:
-            return "an answer span"
+            return f"an answer span{of}"
         if self.choices and (answer > 1 or not choices):  # tokens, or words where it is not encoded
             return "an answer of one token"
         return "a second choice of one token" if choices < self.choices else ""

@@ -137,6 +137,20 @@ def test_an_answer_of_several_tokens_and_choices_of_several(make_tokenizer):
         READOUTS["answer_margin"].check([letter])
 
 
+def test_an_answer_that_the_model_does_not_know_is_none_and_is_said_where_it_is_asked_about(make_tokenizer):
+    encoder = Encoder(make_tokenizer("chatml"), 60)
+    record = Record(id="7", prompt="p", response="It is zebra.", spans={"answer": (6, 11)})
+    encoder.check_answer(record)
+    known = encoder.encode(record)
+    encoder.tokenizer.unk_token = encoder.tokenizer.convert_ids_to_tokens([known.ids[known.answered[-1]]])[0]
+    unknown = encoder.encode(record)
+    assert unknown.answered == () and unknown.letters == ()
+    with pytest.raises(InvalidInput, match="does not know the word “zebra”, the answer of record `7`"):
+        encoder.check_answer(record)
+    with pytest.raises(InvalidInput, match="needs an answer span of words that the model knows, which record 1"):
+        READOUTS["answer_log_probability"].check([unknown])
+
+
 def test_a_slow_tokenizer_is_refused(make_tokenizer):
     slow = make_tokenizer("plain")
     slow_like = type("Slow", (), {"is_fast": False, "__getattr__": lambda self, name: getattr(slow, name)})()
