@@ -17,6 +17,8 @@ from engine.models.named_inputs import Slots, pack, slots_of
 
 PAIR = "give pairs of an input and its label"
 BATCH = 256
+LABELS = ("label", "labels", "target", "targets", "y")
+"""What dictionaries call the label of an example; the rest are inputs by the names of the model's arguments."""
 
 
 def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
@@ -113,16 +115,26 @@ def _joined(join: Any, given: list[Any], noun: str) -> Any:
 
 def pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
     """Inputs and labels of one batch. Raises `InvalidInput` for what is none."""
-    if isinstance(batch, dict):
+    inputs, labels = _parts(batch, noun)
+    return _inputs(inputs), _tensor(labels)
+
+
+def _parts(batch: Any, noun: str) -> tuple[Any, Any]:
+    """Inputs, or inputs by name, and labels of one batch, as they stand in it. Raises `InvalidInput` for what is none.
+    """
+    if isinstance(batch, Mapping):
         names = next(((x, y) for x, y in (("x", "y"), ("image", "label"), ("img", "label"), ("pixel_values", "labels"),
                                           ("input", "label"), ("features", "label")) if {x, y} <= set(batch)), None)
+        labels = [name for name in LABELS if name in batch]
+        if names is None and len(labels) == 1 and len(batch) > 1:
+            return {name: value for name, value in batch.items() if name != labels[0]}, batch[labels[0]]
         if names is None:
             raise InvalidInput(f"The {noun} gives dictionaries with {', '.join(map(repr, batch))}; {PAIR}.")
         batch = [batch[name] for name in names]
     if not isinstance(batch, Sequence) or len(batch) != 2:
         raise InvalidInput(f"The {noun} gives {len(batch) if isinstance(batch, Sequence) else 'no'} parts per example; "
                            f"{PAIR}.")
-    return _inputs(batch[0]), _tensor(batch[1])
+    return batch[0], batch[1]
 
 
 def _inputs(values: Any) -> Tensor:
@@ -160,8 +172,26 @@ def same_slots(source: Any, expected: Slots, noun: str) -> None:
 
 def slots(source: Any) -> Slots:
     """How several named inputs lie in a row; none where the source gives one."""
-    named = isinstance(source, Sequence) and len(source) == 2 and isinstance(source[0], Mapping) and _is_pair(source)
-    return slots_of({name: _tensor(value) for name, value in source[0].items()}) if named else ()
+    inputs = _first_inputs(source)
+    return slots_of({name: _tensor(value) for name, value in inputs.items()}) if isinstance(inputs, Mapping) else ()
+
+
+def _first_inputs(source: Any) -> Any:
+    """The inputs of a pair or a batch, or of the first example of a dataset; None where they cannot be told, which is
+    said where they are read."""
+    join: Any = collate
+    if isinstance(source, DataLoader) and not isinstance(source.dataset, IterableDataset):
+        join, source = source.collate_fn or collate, source.dataset
+    try:
+        if isinstance(source, DataLoader | IterableDataset):
+            batch = next(iter(source if isinstance(source, DataLoader) else DataLoader(source)))
+        elif _is_pair(source) or isinstance(source, Mapping):
+            batch = source
+        else:
+            batch = join([source[0]])
+        return _parts(batch, "")[0]
+    except Exception:  # a dataset of a user's may raise anything
+        return None
 
 
 def _tensor(values: Any) -> Tensor:

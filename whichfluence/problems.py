@@ -25,7 +25,7 @@ from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.wrapped import unwrapped
-from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
+from engine.problems import ModuleProblem, OfTargets, Problem, ProblemSource, SoftmaxProblem, TargetProblem
 from engine.problems.families.inputs import as_inputs
 from whichfluence.examples import examples, is_path, same_slots, slots
 from whichfluence.language import CONTEXT, is_language_model, language_problem, records
@@ -65,7 +65,10 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
             expression. Of a language model, names are those that transformers gives, as in `["model.layers.3.*"]`.
         l2: λ of the penalty (λ/2)‖θ‖² in the objective L_D(θ) = (1/n) Σ_i ℓ(z_i; θ) + (λ/2)‖θ‖²: 0 by default, of
             softmax regression 1e-4.
-        loss: (logits (b, C), labels (b,)) -> (b,), one loss an example.
+        loss: (logits (b, C), labels (b,)) -> (b,), one loss an example; or (outputs (b, C), targets (b, …)) -> (b,),
+            where targets that are no numbers of the model's classes, as in regression and with several labels an
+            example, stand in place of labels: then the behaviors are `query_loss`, minus this loss at the query, and
+            functions of outputs and targets by `wf.register_behavior`.
         recording: the folder of a training that `wf.Recorder` wrote: with it `wf.Replay`, `wf.Retrain` and
             `wf.Trajectory` can be asked. The model then is one of the recorded kind; its weights are not read.
         checkpoints: state dicts of earlier points of the training with their learning rates, in the order of training,
@@ -124,7 +127,14 @@ def _of_arrays(model: nn.Module | Callable[[], nn.Module] | str, rows: tuple, re
     options = {**options, "l2": options["l2"] or 0.0}
     if recording is not None:
         return _recorded(recording, make, rows, options)
-    result = ModuleProblem(_module(model), x, y, query_x, query_y, chosen, **options)
+    kind = ModuleProblem
+    if options["loss"] is not per_example_cross_entropy and not _are_classes(_module(model), x, y, query_y):
+        if y.shape[1:] != query_y.shape[1:]:
+            raise InvalidInput(f"The training examples have targets of shape {tuple(y.shape[1:])}, and the queries "
+                               f"{tuple(query_y.shape[1:])}; give both the same.")
+        kind, options["loss"] = TargetProblem, OfTargets(options["loss"], torch.cat([y, query_y.to(y)]))
+        y, query_y = torch.arange(len(y)), torch.arange(len(y), len(y) + len(query_y))
+    result = kind(_module(model), x, y, query_x, query_y, chosen, **options)
     if checkpoints:
         result.keep_checkpoints(checkpoints)
     return result
@@ -179,6 +189,18 @@ def _loaded(path: Path) -> Dataset:
     if suffix == ".npz":
         return load_npz(path).dataset(path.stem, path.name)
     return load_table(path) if suffix in READERS else load_image_folder(path, color=AS_THEY_ARE)
+
+
+def _are_classes(model: nn.Module, x: Tensor, *labels: Tensor) -> bool:
+    """Whether labels are whole numbers, one an example, below the number of outputs of a model; also where it does not
+    take the inputs, which is said of classes and targets alike."""
+    if any(own.ndim != 1 or own.dtype == torch.bool or bool((own != own.floor()).any()) for own in labels):
+        return False
+    try:
+        outputs = ModuleProblem(model, x[:1], [0], x[:1], [0], loss=lambda logits, _: logits.sum(1)).classes
+    except InvalidInput:
+        return True
+    return all(int(own.min()) >= 0 and int(own.max()) < outputs for own in labels)
 
 
 def _split(dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:

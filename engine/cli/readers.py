@@ -95,9 +95,12 @@ def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[
         help="An image outside the set of queries, read at the size of the training images; repeatable.",
         metavar="FILE")] = None) -> tuple[tuple[float, ...], ...]:
     """Values of pictures in files, as the model takes them."""
+    from engine.data.new_files import survey_of
     from engine.data.pixels import as_input
 
-    return tuple(as_input(one.read_bytes(), tuple(inputs.problem.x.shape[1:]), one.name) for one in picture or ())
+    trained = survey_of(inputs.sampled.dataset) if picture and inputs.sampled else None
+    return tuple(as_input(one.read_bytes(), tuple(inputs.problem.x.shape[1:]), one.name, trained)
+                 for one in picture or ())
 
 
 def read_records(inputs: Inputs, fields: Mapping[str, Any], record: Annotated[Path | None, typer.Option(

@@ -134,7 +134,7 @@ def named(problem: CurvedModule, leaves: list[Tensor]) -> dict[str, Tensor]:
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
     """One tensor (r, …) a parameter -> (r, P)."""
-    return torch.cat([tensor.flatten(1) for tensor in tensors], 1)
+    return torch.cat([tensor.reshape(len(tensor), -1) for tensor in tensors], 1)
 
 
 def graph_bytes(problem: CurvedModule) -> int:

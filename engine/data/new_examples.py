@@ -82,9 +82,9 @@ def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "",
         raise InvalidInput(f"`{path.name}` is not an npz or a table, and the training data are not images; give a "
                            "file in the format of the training data.")
     if path.is_dir():
-        return _of_pictures(of_folder(path, MOST), dataset, _surveyed(origin))
+        return _of_pictures(of_folder(path, MOST), dataset, surveyed(origin))
     with open_zip(path, "zip", MAX_BYTES) as archive:
-        return _of_pictures(of_zip(archive, "zip", MOST), dataset, _surveyed(origin))
+        return _of_pictures(of_zip(archive, "zip", MOST), dataset, surveyed(origin))
 
 
 def read_arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -129,9 +129,9 @@ def _of_npz(path: Path, dataset: Dataset) -> NewExamples:
     return NewExamples(x, y, row_names(len(y)))
 
 
-def _surveyed(origin: Path | None) -> Survey | None:
+def surveyed(origin: Path | None) -> Survey | None:
     """What the training pictures share, where they are at hand."""
-    if origin is None:
+    if origin is None or not (origin.is_dir() or origin.suffix == ".zip"):
         return None
     if origin.is_dir():
         return _survey(of_folder(origin, MOST))
@@ -158,7 +158,11 @@ def _of_pictures(tree: Tree, dataset: Dataset, shared: Survey | None) -> NewExam
     listed = by_files(tree, tables, files, False) if tables else None
     said = {row.file: row.label for row in listed.rows} if listed else {}
     labels = [said.get(file) or _class_folder(file, dataset.class_names) for file in files]
-    shared, color = shared or _survey(tree), "grayscale" if len(shape) == 2 else "rgb"
+    own, color = _survey(tree), "grayscale" if len(shape) == 2 else "rgb"
+    if own.holed:
+        raise InvalidInput(f"{own.holed:,} of the new images have pixels that are not finite; give every pixel a "
+                           "number.")
+    shared = shared or own
     read = [pixels(tree.read(file), color, shape[0], shared) for file in files]
     if unread := [file for file, picture in zip(files, read, strict=True) if picture is None]:
         raise InvalidInput(f"`{unread[0][:80]}` cannot be read as an image; replace it, or leave it out.")

@@ -13,7 +13,8 @@ from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
 from engine.data import uploads
 from engine.data.dataset import Dataset
-from engine.data.new_examples import NewExamples, load_new
+from engine.data.new_examples import NewExamples, load_new, surveyed
+from engine.data.pixels import Survey
 
 FILES = OwnFiles("uploads", r"new-[0-9a-f]{16}\.(npz|zip|parquet|arrow|csv|tsv|jsonl)", "a file of new candidates",
                  "upload the file again", hashed=True)
@@ -64,6 +65,11 @@ def of_file(path: Path, dataset: Dataset) -> NewExamples:
         return load_new(path, dataset, None)
     reading = uploads.reading(dataset.name)
     return load_new(path, dataset, uploads.base(dataset.name), reading.label, reading.turns, reading.mark)
+
+
+def survey_of(dataset: Dataset) -> Survey | None:
+    """What the pictures of uploaded data share; None of other data."""
+    return surveyed(uploads.base(dataset.name)) if uploads.is_upload(dataset.name) else None
 
 
 @lru_cache(maxsize=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image, ImageFile, ImageOps
@@ -114,15 +114,24 @@ def pixels(content: bytes, color: str, side: int, shared: Survey) -> np.ndarray 
         return None
 
 
-def as_input(content: bytes, shape: tuple[int, ...], name: str) -> tuple[float, ...]:
-    """One picture as a network takes it, channels first, values in [0, 1]. shape: (channels, side, side).
+def as_input(content: bytes, shape: tuple[int, ...], name: str, trained: Survey | None = None) -> tuple[float, ...]:
+    """One picture as a network takes it, channels first, values in [0, 1]. shape: (channels, side, side). trained: what
+    the pictures share that it was trained on, where their files are at hand.
 
-    Raises `InvalidInput` for inputs that are no square pictures, and for a file that cannot be read.
+    Raises `InvalidInput` for inputs that are no square pictures, for a file that cannot be read, and for one with
+    pixels that are not finite.
     """
     if len(shape) != 3 or shape[0] not in (1, 3) or shape[1] != shape[2]:
         raise InvalidInput("The model does not read square images; choose a query by its number.")
+    own = survey(lambda _: content, [name])
+    if own.holed:
+        raise InvalidInput(f"`{name[:80]}` has pixels that are not finite; give every pixel a number.")
+    if trained is not None and trained.deep:
+        own = replace(own, low=trained.low, high=trained.high)
+    if trained is not None and trained.clear:
+        own = replace(own, paper=trained.paper)
     try:
-        read = pixels(content, "grayscale" if shape[0] == 1 else "rgb", shape[1], Survey())
+        read = pixels(content, "grayscale" if shape[0] == 1 else "rgb", shape[1], own)
     except TooLarge:
         read = None
     if read is None:

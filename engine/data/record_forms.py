@@ -27,7 +27,9 @@ _OPENING = (*TALKS, *QUESTIONS, "instruction")
 
 BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
           "explanation": ("explanation", "rationale", "reasoning", "thinking", "cot")}
-"""Keys whose text, where it stands in the response, marks a span; an answer is one letter or digit."""
+"""Keys whose text, where it stands in the response as words of their own, marks a span."""
+CLASSES = ("label", "target")
+"""Of these keys, those that often hold a class that the response does not state: their text is one letter or digit."""
 NONE = ("not a known record format: give `prompt` and `response` (or `completion`), `messages`, `conversations`, or "
         "`instruction` and `output`")
 
@@ -191,8 +193,7 @@ def _spans(own: Mapping[str, Any], response: str, metadata: Mapping[str, Any]) -
     for name, keys in BY_KEY.items():
         for key in keys:
             value = metadata.get(key)
-            if name in spans or not isinstance(value, str) or (name == "answer" and (
-                    len(value.strip()) != 1 or not value.strip().isalnum())):
+            if name in spans or not isinstance(value, str) or (key in CLASSES and len(value.strip()) != 1):
                 continue
             start = _last_word(response, value.strip())
             if value.strip() and start >= 0:

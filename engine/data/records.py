@@ -19,13 +19,12 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import from_json
 
 from engine.basics.errors import InvalidInput
+from engine.basics.patterns import MOST_SECONDS, fits
 from engine.basics.strict_json import in_utf8, parse_json, text_encoding
 from engine.basics.values import LARGEST_SEED, Count, Sparse, canonical_json
 from engine.data.record_forms import QUESTIONS, TALKS, Turns, held_list, is_record, records_of
 
 SPANS = ("answer", "explanation")
-MOST_SECONDS = 20.0
-"""Of processor time that a user's patterns may take on a file."""
 
 
 def _span(span: tuple[int, int]) -> tuple[int, int]:
@@ -202,7 +201,7 @@ def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
     if not rules:
         return read
     end = time.thread_time() + MOST_SECONDS
-    return tuple(marked(record, rules, max(end - time.thread_time(), 0.01)) for record in read)
+    return tuple(marked(record, rules, end - time.thread_time()) for record in read)
 
 
 def _held(lines: Sequence[str]) -> list[Any]:
@@ -305,14 +304,10 @@ def marked(record: Record, rules: Mapping[str, str], seconds: float = MOST_SECON
         if name not in SPANS:
             raise InvalidInput(f"There is no span `{name[:40]}` to mark; the spans are {' and '.join(SPANS)}.")
         try:
-            fits = list(regex.finditer(pattern, record.response, regex.DOTALL | regex.MULTILINE,
-                                       concurrent=True, timeout=seconds))
+            found = fits(pattern, record.response, f"record `{record.id[:40]}`", seconds)
         except regex.error as error:
             raise InvalidInput(f"`{pattern[:60]}` is not a regular expression ({error}); correct it.") from None
-        except TimeoutError:
-            raise InvalidInput(f"`{pattern[:60]}` takes too long (record `{record.id[:40]}`); avoid repetitions "
-                               "inside repetitions.") from None
-        if fits and name not in spans:
-            start, end = fits[-1].span(1 if fits[-1].re.groups else 0)
+        if found and name not in spans:
+            start, end = found[-1].span(1 if found[-1].re.groups else 0)
             spans |= {name: (start, end)} if end > start else {}
     return record if spans == record.spans else record.model_copy(update={"spans": spans})

@@ -38,7 +38,7 @@ ALIASES = {".feather": ".arrow", ".json": ".jsonl", ".txt": ".csv", ".tab": ".ts
 """Endings that mean the same as another one."""
 RECORDS, PICTURES, ARRAYS, READ, ROWS = ".jsonl", ".zip", ".npz", ".reading", ".ndjson"
 TABLES = tuple(suffix for suffix in TITLES if suffix in READERS and suffix != RECORDS)
-READ_AS = {PICTURES: "as layouts and pixels say", RECORDS: "system and history in the prompt",
+READ_AS = {PICTURES: "as layouts and pixels say", RECORDS: "answers of several letters by key",
            ARRAYS: "images channels first", **dict.fromkeys(TABLES, "numbers and dates as people write them")}
 """Part of what identifies data beside their bytes, changed whenever the same bytes are read as other numbers."""
 OF_RECORDS = {"turns", "mark"}

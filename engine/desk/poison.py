@@ -11,6 +11,7 @@ from engine.analysis.poison import shared
 from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT
 from engine.analysis.poison.taught import Taught, standing_apart
 from engine.data import poisoned
+from engine.data.new_files import survey_of
 from engine.data.pixels import as_input
 from engine.experiments.poison_records import recipe
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
@@ -89,4 +90,4 @@ def _others(sampled: SampledProblem, rows: np.ndarray, label: int) -> np.ndarray
 
 def picture(content: bytes, sampled: SampledProblem, name: str) -> tuple[float, ...]:
     """A picture as the model takes it. Raises `InvalidInput` for what is none."""
-    return as_input(content, tuple(sampled.problem.x.shape[1:]), name)
+    return as_input(content, tuple(sampled.problem.x.shape[1:]), name, survey_of(sampled.dataset))

@@ -62,7 +62,13 @@ def read_safetensors(content: bytes, wanted: Wanted) -> Table:
     from safetensors.torch import load
 
     declared = _safetensors_header(content)
-    name = _pick({name: header for name, header in declared.items() if header.numeric}, wanted.key)
+    numeric = {name: header for name, header in declared.items() if header.numeric}
+    if wanted.by_module and not wanted.key and len(modules := _modules(numeric)) > 1:
+        _check(HeaderArray((len(modules), *numeric[modules[0]].shape), "numbers", True))
+        held = load(content)
+        return Table(torch.stack([held[name].to(torch.float64) for name in modules]).sum(0).numpy(), KRONFLUENCE,
+                     remark=f"The file holds the scores of {len(modules):,} modules, which are summed.")
+    name = _pick(numeric, wanted.key)
     _check(declared[name])
     if any(not header.numeric for header in declared.values()):
         raise InvalidInput("The file contains arrays of an unsupported type; save the scores alone, as float32.")
@@ -91,6 +97,12 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
     if tensors[name].layout != torch.strided:
         raise InvalidInput("The tensor of scores is sparse; save it as a dense one, with `scores.to_dense()`.")
     return Table(tensors[name].detach().to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
+
+
+def _modules(arrays: Mapping[str, HeaderArray]) -> list[str]:
+    """The names of arrays that are tables of one shape, none of them the sum of the others; else no names."""
+    alike = {header.shape for header in arrays.values()}
+    return list(arrays) if KRONFLUENCE not in arrays and [*map(len, alike)] == [2] else []
 
 
 def _npy_header(file: IO[bytes]) -> HeaderArray:

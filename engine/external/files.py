@@ -26,7 +26,8 @@ READERS: dict[str, Callable[[bytes, Wanted], Table]] = {
     ".npy": read_npy, ".npz": read_npz, ".safetensors": read_safetensors, ".parquet": read_parquet, ".csv": read_csv,
     ".tsv": read_csv, ".zip": read_zipped, ".pt": read_torch, ".pth": read_torch, ".mmap": read_npy}
 """TRAK writes npy files that are called `.mmap`."""
-IN_FOLDERS = ("pairwise_scores.safetensors", "*/pairwise_scores.safetensors", "scores/*.mmap")
+PAIRWISE = "pairwise_scores.safetensors"
+IN_FOLDERS = (PAIRWISE, f"*/{PAIRWISE}", "scores/*.mmap")
 """Where kronfluence and TRAK write scores below the folder that they are given."""
 
 
@@ -48,7 +49,8 @@ def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "",
                            f"{', '.join(READERS)}.")
     if first_row not in (AUTO, *CHOICES):
         raise InvalidInput(f"The first row is given as `{first_row[:40]}`; use {', '.join(CHOICES)} or {AUTO}.")
-    return _two_axes(_decoded(reader, _content(source), Wanted(key, first_row, known)), known)
+    return _two_axes(_decoded(reader, _content(source), Wanted(
+        key, first_row, known, PurePath(filename).name == PAIRWISE)), known)
 
 
 def _two_axes(table: Table, known: Numbering | None) -> Table:

@@ -29,8 +29,10 @@ class Table:
 @dataclass(frozen=True)
 class Wanted:
     """What of a file is meant. key: which array, where it holds several; first_row: what the first row of a CSV is,
-    `auto` to judge by what the table is for (known)."""
+    `auto` to judge by what the table is for (known). by_module: whether several arrays are parts of one, as
+    kronfluence names their file."""
 
     key: str = ""
     first_row: str = AUTO
     known: Numbering | None = None
+    by_module: bool = False

@@ -48,7 +48,7 @@ def gradients_of(network: Network, x: Tensor, targets: Tensor, read: Read, theta
     def run(chunk: slice) -> None:
         gradients = route(outputs, moving, fixed, x[chunk], targets[chunk], read)
         for name, columns in zip(names, out[chunk].split(sizes, 1), strict=True):
-            columns.copy_(gradients[name].flatten(1))
+            columns.copy_(gradients[name].reshape(len(columns), -1))
 
     one = 4 * activation_bytes(network, x) + 2 * sum(sizes) * out.element_size()
     in_chunks(run, len(x), fitting(one, budget, out.device), check)

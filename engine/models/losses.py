@@ -42,3 +42,24 @@ def check_logits(outputs: Tensor) -> None:
         raise InvalidInput("The model returns probabilities: for all tested examples they are at least 0 and sum to "
                            "1. Cross-entropy needs logits; let the model return the inputs of its softmax, or the "
                            "logarithm of its outputs.")
+
+
+def check_loss(loss: Loss, outputs: Tensor, labels: Tensor) -> None:
+    """Raises `InvalidInput` for a user's loss that fails on outputs (b, C) and labels (b,), gives anything else than
+    one number an example, or another number to an example among others than alone; for cross-entropy of what
+    `check_logits` refuses."""
+    if loss is per_example_cross_entropy:
+        check_logits(outputs)
+        return
+    try:
+        values, *alone = [loss(*part) for part in ((outputs, labels), *zip(outputs.split(1), labels.split(1),
+                                                                           strict=True))]
+    except Exception as error:  # a function of a user's may raise anything
+        raise InvalidInput(f"The loss fails on outputs of shape {tuple(outputs.shape)} "
+                           f"({' '.join(str(error).split())[:160]}); correct it.") from None
+    if values.shape != (len(outputs),):
+        raise InvalidInput(f"The loss returns shape {tuple(values.shape)} for {len(outputs)} examples; return one "
+                           "number for each, as with `reduction=\"none\"`.")
+    if not torch.allclose(values, torch.cat(alone), rtol=1e-4, equal_nan=True):
+        raise InvalidInput("The loss of an example depends on the others in its batch; let it read each example "
+                           "alone, without a mean over the batch.")

@@ -10,16 +10,19 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import cast
 
+import regex
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
+from engine.basics.patterns import MOST_SECONDS, fits
 from engine.models import layers
 from engine.models.readout import readout
 from engine.models.wrapped import copied, in_precision
@@ -80,7 +83,7 @@ class Network:
     def flatten(self, values: Mapping[str, Tensor]) -> Tensor:
         """One tensor a selected name -> (P,); with a leading batch dimension (b, …) -> (b, P)."""
         batch = values[self.names[0]].ndim - len(self.shapes[self.names[0]])
-        return torch.cat([values[name].flatten(batch) for name in self.names], -1)
+        return torch.cat([values[name].reshape(*values[name].shape[:batch], -1) for name in self.names], -1)
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
         """(…, P) -> one tensor (…, *shape) a selected name."""
@@ -144,8 +147,9 @@ def selected(module: nn.Module, which: str) -> tuple[str, ...]:
     if which.startswith(layers.PREFIX):
         return layers.chosen(layers.patterns(which), names)
     try:
-        matching = tuple(name for name in names if re.search(which, name))
-    except re.error as error:
+        end = time.thread_time() + MOST_SECONDS
+        matching = tuple(name for name in names if fits(which, name, "names of parameters", end - time.thread_time()))
+    except regex.error as error:
         raise InvalidInput(f"`{which}` is neither one of {', '.join(SELECTIONS)} nor a regular expression ({error}); "
                            f"names of layers with `*` in them are written as `{layers.PREFIX}blocks.*,head`.") from None
     if not matching:

@@ -48,10 +48,10 @@ class OptimizerKind:
         """Which of the options has no formula here, in words; empty where none."""
         for name, value in self.plain.items():
             if name in options and options[name] != value:
-                return f"its option `{name}` is {options[name]}"
+                return f"the option `{name}` of its optimizer is {options[name]}"
         known = {*self.plain, *self.read, *ARITHMETIC, *UNREAD}
         unknown = sorted(name for name in options if name not in known)
-        return f"its option `{unknown[0]}` is not known here" if unknown else ""
+        return f"its optimizer has the option `{unknown[0]}`, which is not known here" if unknown else ""
 
 
 def _adam(make: Callable[..., torch.optim.Optimizer], decoupled: bool) -> OptimizerKind:
@@ -134,7 +134,7 @@ def unfit(name: str, options: Options) -> str:
         return (f"its optimizer is `{name[:100]}`, whose update rule is not supported here; those of torch's SGD, "
                 "Adam, AdamW and Muon are")
     if why := kind.unfit(options):
-        return f"of its optimizer {why}"
+        return why
     try:
         kind.build([nn.Parameter(torch.zeros(1, 1))], 0.0, options)
         kind.rule(options, 1.0)

@@ -121,7 +121,7 @@ class Training:
             keep_double(module.eval(), self.x[:2])
             module.train()
         if not self.placed:
-            _check_outputs(module, self.x, self.y)
+            _check_outputs(module, self.x, int(self.y.max()) if self.loss is per_example_cross_entropy else 0)
         return module
 
     def verify(self, check: Callable[[], None] = lambda: None) -> None:
@@ -308,9 +308,10 @@ def _logits(module: nn.Module, x: Tensor) -> Tensor:
                            "batch size or another model.") from None
 
 
-def _check_outputs(module: nn.Module, x: Tensor, y: Tensor) -> None:
+def _check_outputs(module: nn.Module, x: Tensor, top: int) -> None:
+    """top: the largest label that the loss takes as a class."""
     with torch.no_grad():
-        shape, top = tuple(_logits(module.eval(), x[:2]).shape), int(y.max())
+        shape = tuple(_logits(module.eval(), x[:2]).shape)
     module.train()
     if len(shape) != 2 or shape[1] <= top:
         raise InvalidInput(f"The model returns shape {shape} for {len(x[:2])} inputs, but the labels go up to {top}; "

@@ -8,9 +8,10 @@ from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
 from engine.problems.source import ProblemSource, SampledProblem, build_cached
+from engine.problems.targets import OfTargets, TargetProblem
 
 PROBLEMS: Registry[type[Problem]] = Registry("kind of problem", {
     one.kind: one for one in (SoftmaxProblem, ModuleProblem, CausalProblem)})
 
-__all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "SampledProblem", "ModuleProblem", "Problem", "ProblemSource",
-           "SoftmaxProblem", "build_cached", "by_form", "by_reads"]
+__all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "SampledProblem", "ModuleProblem", "OfTargets", "Problem",
+           "ProblemSource", "SoftmaxProblem", "TargetProblem", "build_cached", "by_form", "by_reads"]

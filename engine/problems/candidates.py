@@ -160,13 +160,17 @@ class Candidates(ABC):
             raise InvalidInput(f"The new candidates have inputs of shape {tuple(outside.x.shape)} and "
                                f"{len(outside.y):,} labels, and the training examples {tuple(self.x.shape)}; give at "
                                "least one such input, and a label for each.")
-        if int(outside.y.min()) < 0 or int(outside.y.max()) >= self.classes:
-            raise InvalidInput(f"A label of the new candidates lies outside 0…{self.classes - 1}; number the classes "
-                               "as those of the training examples.")
+        self._check_range(outside.y)
         rows = torch.arange(self.n, self.n + len(outside.y), device=self.device)
         if candidates is not None:
             rows = torch.cat([self._candidates(candidates, self.n), rows])
         return self.holding(self.examples._replace(candidates=rows, outside=outside), self.shared)
+
+    def _check_range(self, labels: Tensor) -> None:
+        """Raises `InvalidInput` where a label of new candidates is none of the classes."""
+        if int(labels.min()) < 0 or int(labels.max()) >= self.classes:
+            raise InvalidInput(f"A label of the new candidates lies outside 0…{self.classes - 1}; number the classes "
+                               "as those of the training examples.")
 
     @cached_property
     def outside_content(self) -> str:

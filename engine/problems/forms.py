@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from engine.basics.errors import InvalidInput
 from engine.problems.causal import CausalProblem
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
@@ -22,7 +23,14 @@ def by_reads(classes: Callable[Concatenate[Problem, P], T], tokens: Callable[Con
              ) -> Callable[Concatenate[Problem, P], T]:
     """One function of any problem: classes(problem, …) of a classifier, tokens(problem, …) of a language model."""
     forms: dict[str, Callable[..., Any]] = {"classes": classes, "tokens": tokens}
-    return lambda problem, *args, **kwargs: forms[problem.reads](problem, *args, **kwargs)
+
+    def of_problem(problem: Problem, *args: P.args, **kwargs: P.kwargs) -> T:
+        if problem.reads not in forms:
+            raise InvalidInput(f"This reads classes or records, and the model is {problem.noun}; choose a classifier "
+                               "or a language model.")
+        return forms[problem.reads](problem, *args, **kwargs)
+
+    return of_problem
 
 
 def by_form(closed: Callable[Concatenate[SoftmaxProblem, P], T], network: Callable[Concatenate[ModuleProblem, P], T]

@@ -31,7 +31,7 @@ from engine.models.altered import Altered
 from engine.models.double import keep_double
 from engine.models.knobs import Knob, of_parts
 from engine.models.link import ClassLink, Link
-from engine.models.losses import Loss, check_logits, differentiable, per_example_cross_entropy
+from engine.models.losses import Loss, check_loss, differentiable, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.numbers import number_kind
 from engine.models.recipe import TrainingRecipe
@@ -158,6 +158,13 @@ class ModuleProblem(Problem):
 
     def _checked_classes(self) -> int:
         """C, as the model's logits for two queries show it."""
+        self._check_lengths()
+        outputs = tried(self.network, self.queries[:2])
+        self._check_labels(outputs.shape[1])
+        check_loss(self.loss, outputs, self.query_labels[:2])
+        return outputs.shape[1]
+
+    def _check_lengths(self) -> None:
         for x, y, name in ((self.x, self.y, "training"), (self.queries, self.query_labels, "query")):
             if len(x) != len(y) or len(y) == 0:
                 raise InvalidInput(f"There are {len(x):,} {name} inputs and {len(y):,} {name} labels; give "
@@ -165,10 +172,8 @@ class ModuleProblem(Problem):
         if self.queries.shape[1:] != self.x.shape[1:]:
             raise InvalidInput(f"Training inputs have the shape {tuple(self.x.shape[1:])} and queries "
                                f"{tuple(self.queries.shape[1:])}; give both the same.")
-        outputs = tried(self.network, self.queries[:2])
-        if self.loss is per_example_cross_entropy:
-            check_logits(outputs)
-        classes = outputs.shape[1]
+
+    def _check_labels(self, classes: int) -> None:
         if (least := int(min(self.y.min(), self.query_labels.min()))) < 0:
             raise InvalidInput(f"There is the label {least}; number the classes from 0, and leave out examples that "
                                "have none.")
@@ -176,7 +181,6 @@ class ModuleProblem(Problem):
         if top >= classes:
             raise InvalidInput(f"The labels go up to {top}, but the model has {classes} classes; use a model with "
                                f"at least {top + 1} outputs, and number the classes from 0.")
-        return classes
 
     def _check_selection(self) -> None:
         """Raises `InvalidInput` where `last_layer` or `last_block`, which go by the order in which a module registers

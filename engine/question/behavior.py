@@ -20,8 +20,8 @@ from engine.question.worded import Worded
 Readout = Callable[[Tensor, Tensor], Tensor]
 Difference = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-Reads = Literal["classes", "tokens"]
-"""What f(q) are: the logits of classes, or what is read off the tokens of a record."""
+Reads = Literal["classes", "tokens", "targets"]
+"""What f(q) are: the logits of classes, what is read off the tokens of a record, or what is compared with targets."""
 
 
 @dataclass(frozen=True)

@@ -75,3 +75,28 @@ def test_a_module_that_takes_one_dictionary_is_scored_like_one_of_keywords():
     queries = {name: value[:2] for name, value in data[0].items()}, data[1][:2]
     keywords, whole = (wf.influence(wf.problem(one().eval(), data, queries), STEP).values for one in (Plain, Whole))
     np.testing.assert_array_equal(keywords, whole)
+
+
+class Tokens(torch.utils.data.Dataset):
+    def __init__(self, inputs, y, form):
+        self.inputs, self.y, self.form = inputs, y, form
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, row):
+        own = {name: value[row] for name, value in self.inputs.items()}
+        return (own, self.y[row]) if self.form == "pairs" else {**own, self.form: self.y[row]}
+
+
+@pytest.mark.parametrize("form", ["pairs", "labels", "label"])
+@pytest.mark.parametrize("loaded", [False, True], ids=["dataset", "loader"])
+def test_a_dataset_of_dictionaries_is_read_like_the_dictionaries(model, data, form, loaded):
+    """Their inputs were called as one row of tokens and mask, one behind the other."""
+    inputs, y = data
+    train = Tokens(inputs, y, form)
+    queries = {name: value[:2] for name, value in inputs.items()}, y[:2]
+    given = torch.utils.data.DataLoader(train, batch_size=4, shuffle=True) if loaded else train
+    values = [wf.influence(wf.problem(model, one, queries, candidates=[4, 7]), STEP.by("first_order")).values
+              for one in (data, given)]
+    np.testing.assert_array_equal(*values)

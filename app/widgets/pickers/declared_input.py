@@ -55,8 +55,9 @@ def draw(setting: Declared, label: str, key: str, begin: Any, disabled: bool = F
         return inputs.selectbox(label, setting.options, **rest, format_func=lambda one: titles.get(one, one))
     low, high = _limits(setting)
     whole = setting.kind is int
+    # a browser calls a value between two steps, counted from the lowest one, invalid
     return inputs.number_input(label, low, high, format="%d" if whole else "%g", **rest,
-                               step=max(1, begin // 2) if whole else begin / 2 or 0.01)
+                               step=1 if whole else (begin - low) / 2 or 0.01)
 
 
 def _limits(setting: Declared) -> tuple[Any, Any]:

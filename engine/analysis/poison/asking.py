@@ -55,6 +55,8 @@ def _of_records(problem: CausalProblem, chosen: Tensor, pictures: Sequence[Seque
                 ) -> Problem:
     if pictures:
         raise InvalidInput("A language model does not read images; give a query or a record.")
+    for record in records:
+        problem.texts_at_hand.encoder.check_answer(record)
     own = problem.texts_at_hand.of(problem.queries[chosen])
     return problem.with_queries([*token_evidence.as_answered(problem, own), *records])
 

@@ -120,7 +120,7 @@ def _of_classes(posed: Problem, retrained: Problem, problem: Problem, rest: np.n
 
 def _of_records(posed: CausalProblem, retrained: Problem, problem: Problem, rest: np.ndarray) -> _Measured:
     retrained, problem = cast(CausalProblem, retrained), cast(CausalProblem, problem)
-    stating = problem.queries[rest][problem.reader.packing.unpack(problem.queries[rest]).answer >= 0]
+    stating = problem.queries[rest][problem.reader.packing.unpack(problem.queries[rest]).answered.any(1)]
     wide = posed.reader.packing
     others = problem.queries.new_zeros(0).bool()
     if len(stating):

@@ -59,13 +59,13 @@ def prefers(problem: CausalProblem) -> Tensor:
     """(m,) bool: whether the model prefers what each query states, or, without a stated answer, gives the tokens of its
     response a probability above one half, by the geometric mean."""
     outputs, batch = problem.query_logits, problem.reader.packing.unpack(problem.queries)
-    return torch.where(batch.answer < 0, outputs[:, RESPONSE].exp() > HALF, stated_answer_preferred(outputs))
+    return torch.where(batch.answered.any(1), stated_answer_preferred(outputs), outputs[:, RESPONSE].exp() > HALF)
 
 
 def probability(problem: CausalProblem) -> Tensor:
     """p (m,) of the stated answer of each query, or, without one, of its response per token."""
     outputs, batch = problem.query_logits, problem.reader.packing.unpack(problem.queries)
-    return torch.where(batch.answer < 0, outputs[:, RESPONSE], outputs[:, ANSWER]).exp()
+    return torch.where(batch.answered.any(1), outputs[:, ANSWER], outputs[:, RESPONSE]).exp()
 
 
 def as_answered(problem: CausalProblem, records: Sequence[Record]) -> list[Record]:
@@ -76,7 +76,9 @@ def as_answered(problem: CausalProblem, records: Sequence[Record]) -> list[Recor
 def _answered(problem: CausalProblem, record: Record) -> Record:
     stated = [with_answer(record, choice) for choice in record.choices]
     held = problem.with_queries(stated)
-    return stated[int(held.query_logits[:, LOGIT].argmax())]
+    if not held.reader.packing.unpack(held.queries).answered.any(1).all():  # an answer that the model does not know
+        return record
+    return stated[int(held.query_logits[:, ANSWER].argmax())]
 
 
 @dataclass(frozen=True, eq=False)

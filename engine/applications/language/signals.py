@@ -39,8 +39,7 @@ VARIANTS = (("none", "none"), ("train", "raw"), ("train", "l2"), ("behavior", "r
 
 def positions(batch: Batch, span: str) -> Tensor:
     """Where the tokens of a span are predicted, (b, T) bool."""
-    tail = batch.explanation if span == "explanation" else torch.nn.functional.one_hot(
-        batch.answer.clamp_min(0), batch.targets.shape[1]).bool() & (batch.answer >= 0)[:, None]
+    tail = batch.explanation if span == "explanation" else batch.answered
     mask = torch.zeros_like(batch.mask, dtype=torch.bool)
     mask[:, -tail.shape[1] - 1:-1] = tail
     return mask

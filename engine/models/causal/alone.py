@@ -58,7 +58,7 @@ def _trial(device: torch.device) -> Batch:
     ids, there = torch.tensor([[3, 1, 2], [0, 2, 3]]), torch.ones(2, 1, dtype=torch.bool)
     mask, one = torch.tensor([[1, 1, 1], [0, 1, 1]]), torch.zeros(2, dtype=torch.long)
     return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, 2:], there, ~there, one - 1, one[:, None] - 1,
-                 one - 1, one + 1, there).to(device)
+                 one - 1, one + 1, there, ~there).to(device)
 
 
 def alone(model: Any, batch: Batch, **options: Any) -> Any:

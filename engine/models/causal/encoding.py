@@ -34,8 +34,9 @@ class Encoded:
     """A record as tokens. Positions count from the first token that was not cut.
 
     response: where the response starts; it reaches to the end. explanation: positions of its tokens.
-    answer: position of the answer letter, −1 without one; letters: the tokens of the choices there, with the stated
-    one at `stated`. cut: prompt tokens that were left out because the record is longer than the context.
+    answer: position of an answer of one token, −1 without one; letters: the tokens of the choices there, with the
+    stated one at `stated`. spread: positions of the tokens of any other answer whose words the model knows. cut: prompt
+    tokens that were left out because the record is longer than the context.
     """
 
     ids: tuple[int, ...]
@@ -45,15 +46,21 @@ class Encoded:
     letters: tuple[int, ...] = ()
     stated: int = -1
     cut: int = 0
+    spread: tuple[int, ...] = ()
+
+    @property
+    def answered(self) -> tuple[int, ...]:
+        """Positions of the tokens of the answer, however many they are."""
+        return self.spread or ((self.answer,) if self.answer >= 0 else ())
 
 
 @dataclass(frozen=True)
 class Batch:
     """Padded on the left. ids, mask, positions (b, T); the last R positions hold every response.
 
-    targets (b, R): their tokens. response, explanation (b, R) bool. answer (b,): column of the answer letter, −1
-    without one. letters (b, C): tokens of the choices, −1 where there are fewer. stated (b,). prompt_end (b,): the
-    position that predicts the first token of the response. scored (b, R) bool: whose loss counts.
+    targets (b, R): their tokens. response, explanation, answered (b, R) bool. answer (b,): column of an answer of
+    one token, −1 without one. letters (b, C): tokens of the choices, −1 where there are fewer. stated (b,). prompt_end
+    (b,): the position that predicts the first token of the response. scored (b, R) bool: whose loss counts.
     """
 
     ids: Tensor
@@ -67,6 +74,7 @@ class Batch:
     stated: Tensor
     prompt_end: Tensor
     scored: Tensor
+    answered: Tensor
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -104,7 +112,7 @@ class Encoder:
             raise InvalidInput("This model's tokenizer does not say which characters a token covers; use a model that "
                                "has a fast tokenizer (tokenizer.json).")
         self.tokenizer, self.context, self.known = tokenizer, context, known
-        self._tails: dict[tuple[str, str], int] = {}
+        self._tails: dict[tuple[str, str], int | None] = {}
         self.chat = bool(getattr(tokenizer, "chat_template", None))
         self.end = self._end_of_turn()
 
@@ -165,10 +173,19 @@ class Encoder:
         for name, positions in spans.items():
             if not positions:
                 raise InvalidInput(f"No token covers the span `{name}` of record `{record.id}`; correct the span.")
-        answer, letters, stated = self._answer(record, opening, ids, spans.get("answer"))
-        shift = [position - cut for position in spans.get("explanation", ())]
-        return Encoded(tuple(ids[cut:]), first - cut, tuple(shift), answer - cut if answer >= 0 else -1, letters,
-                       stated, cut)
+        answered = spans.get("answer", [])
+        if self.tokenizer.unk_token_id in [ids[position] for position in answered]:
+            answered = []  # all words that the model does not know are one to it
+        letters, stated = self._choices(record, opening, ids, answered)
+        shifted = [tuple(position - cut for position in own) for own in (spans.get("explanation", []), answered)]
+        answer, spread = (shifted[1][0], ()) if letters else (-1, shifted[1])
+        return Encoded(tuple(ids[cut:]), first - cut, shifted[0], answer, letters, stated, cut, spread)
+
+    def check_answer(self, record: Record) -> None:
+        """Raises `InvalidInput` for an answer that holds a word which the model does not know."""
+        if record.answer and not self.encode(record).answered:
+            raise InvalidInput(f"The model does not know the word “{record.answer[:60]}”, the answer of record "
+                               f"`{record.id[:40]}`; leave the answer unmarked, or choose another model.")
 
     def covered(self, record: Record, spans: Iterable[tuple[int, int]]) -> list[int]:
         """The tokens that cover a character of the response's spans [start, end), each by how many tokens it stands
@@ -193,7 +210,7 @@ class Encoder:
         tail = max(len(item.ids) - item.response for item in encoded)
         choices = max(1, *(len(item.letters) for item in encoded))
         ids, mask = torch.full((size, width), self.pad), torch.zeros(size, width, dtype=torch.long)
-        response, explanation = (torch.zeros(size, tail, dtype=torch.bool) for _ in range(2))
+        response, explanation, answered = (torch.zeros(size, tail, dtype=torch.bool) for _ in range(3))
         answer, stated = torch.full((size,), -1), torch.full((size,), -1)
         letters, prompt_end = torch.full((size, choices), -1), torch.zeros(size, dtype=torch.long)
         for row, item in enumerate(encoded):
@@ -202,13 +219,14 @@ class Encoder:
             column = shift - (width - tail)  # of position 0 of this record among the last `tail`
             response[row, item.response + column:] = True
             explanation[row, [position + column for position in item.explanation]] = True
+            answered[row, [position + column for position in item.answered]] = True
             prompt_end[row] = item.response + shift - 1
             if item.answer >= 0:
                 answer[row], stated[row] = item.answer + column, item.stated
                 letters[row, :len(item.letters)] = torch.tensor(item.letters)
         positions = (mask.cumsum(1) - 1).clamp_min(0)
         return Batch(ids, mask, positions, ids[:, width - tail:], response, explanation, answer, letters, stated,
-                     prompt_end, response)
+                     prompt_end, response, answered)
 
     def words(self, encoded: Encoded) -> list[str]:
         """The text of every response token, in order."""
@@ -218,36 +236,29 @@ class Encoder:
         tokens = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return list(tokens["input_ids"]), [tuple(pair) for pair in tokens["offset_mapping"]]
 
-    def _answer(self, record: Record, opening: str, ids: list[int], positions: Sequence[int] | None
-                ) -> tuple[int, tuple[int, ...], int]:
-        """(position, tokens of the choices, index of the stated one), or (−1, (), −1) without an answer span."""
-        if not positions:
-            return -1, (), -1
+    def _choices(self, record: Record, opening: str, ids: list[int], positions: Sequence[int]
+                 ) -> tuple[tuple[int, ...], int]:
+        """(tokens of the choices, index of the stated one) of an answer of one token, alone where a choice is of
+        several; ((), −1) of any other."""
         letter = record.answer
-        if len(positions) > 1 or self.tokenizer.decode([ids[positions[0]]]).strip() != letter:
-            if self.tokenizer.unk_token_id is not None and ids[positions[0]] == self.tokenizer.unk_token_id:
-                raise InvalidInput(f"The model does not know the word “{letter}”, the answer of record `{record.id}`; "
-                                   "leave the answer unmarked, or choose another model.")
-            held = " + ".join(f"“{self.tokenizer.decode([ids[position]])}”" for position in positions)
-            raise InvalidInput(f"The answer “{letter}” of record `{record.id}` is not a single token here but {held}; "
-                               "use answers of one letter, preceded by a space and not followed by a letter.")
+        if len(positions) != 1 or self.tokenizer.decode([ids[positions[0]]]).strip() != letter:
+            return (), -1
         choices = record.choices if letter in record.choices else (*record.choices, letter)
         at = len(opening) + record.spans["answer"][0]
         text = opening + record.response + self.end
-        letters = tuple(ids[positions[0]] if choice == letter else self._letter(text, at, letter, choice, record.id)
-                        for choice in choices)
-        return positions[0], letters, choices.index(letter)
+        letters = [ids[positions[0]] if choice == letter else self._letter(text, at, letter, choice)
+                   for choice in choices]
+        known = tuple(token for token in letters if token is not None)
+        return (known, choices.index(letter)) if len(known) == len(choices) else ((ids[positions[0]],), 0)
 
-    def _letter(self, text: str, at: int, letter: str, choice: str, name: str) -> int:
-        """The token that stands for `choice` where `letter` stands; the neighbourhood decides, and is remembered."""
+    def _letter(self, text: str, at: int, letter: str, choice: str) -> int | None:
+        """The token that stands for `choice` where `letter` stands, None where several do; the neighbourhood decides,
+        and is remembered."""
         around = (text[max(0, at - 24):at] + "\0" + text[at + len(letter):at + len(letter) + 4], choice)
         if around not in self._tails:
             ids, offsets = self._tokens(text[:at] + choice + text[at + len(letter):])
             positions = _covering(offsets, at, at + len(choice))
-            if len(positions) != 1:
-                raise InvalidInput(f"The choice “{choice}” of record `{name}` is not a single token; use choices of "
-                                   "one letter.")
-            self._tails[around] = ids[positions[0]]
+            self._tails[around] = ids[positions[0]] if len(positions) == 1 else None
         return self._tails[around]
 
     def _end_of_turn(self) -> str:

@@ -39,4 +39,5 @@ def shortened(batch: Batch) -> Batch:
     return replace(batch, ids=batch.ids[:, before:], mask=batch.mask[:, before:], positions=batch.positions[:, before:],
                    targets=batch.targets[:, cut:], response=batch.response[:, cut:],
                    explanation=batch.explanation[:, cut:], answer=(batch.answer - cut).clamp_min(-1),
-                   prompt_end=batch.prompt_end - before, scored=batch.scored[:, cut:])
+                   prompt_end=batch.prompt_end - before, scored=batch.scored[:, cut:],
+                   answered=batch.answered[:, cut:])

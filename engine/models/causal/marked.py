@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from engine.models.causal.encoding import Batch, Encoded
@@ -22,21 +21,17 @@ Weights = Callable[[Batch], Tensor]
 """What multiplies the log-probability of every target of a batch in a sum over them: (b, R)."""
 
 
-def _answer(batch: Batch) -> Tensor:
-    return torch.arange(batch.targets.shape[1], device=batch.answer.device) == batch.answer[:, None]
-
-
 MARKED: dict[str, Callable[[Batch], Tensor]] = {
     "response": lambda batch: batch.response,
     "explanation": lambda batch: batch.explanation,
-    "answer": _answer,
+    "answer": lambda batch: batch.answered,
 }
 """Mark -> the targets that bear it, (b, R) bool."""
 
 
 def bears(record: Encoded, mark: Mark) -> bool:
     """Whether a record has tokens with the mark."""
-    return {"response": True, "explanation": bool(record.explanation), "answer": record.answer >= 0}[mark]
+    return {"response": True, "explanation": bool(record.explanation), "answer": bool(record.answered)}[mark]
 
 
 def loss_weights(mark: Mark) -> Weights:

@@ -20,8 +20,10 @@ class Packing:
     """How wide the parts of a row are: T tokens, of which the last R hold the response, and up to C choices.
 
         tokens (T)   −1 where there is none, which is on the left
-        response (R), explanation (R)   1 where the token belongs to it, 2 in a response where its loss does not count
-        answer, stated   the column of the answer among the R, and which of the choices it states; −1 without one
+        response (R)      1 where the token belongs to it, 2 where its loss does not count
+        explanation (R)   1 where the token belongs to it, and 2 more of an answer that is not one token
+        answer, stated    the column of an answer of one token among the R, and which of the choices it states; −1
+                          without one
         letters (C)      the tokens of the choices, −1 where there are fewer
     """
 
@@ -46,8 +48,9 @@ class Packing:
         ids = torch.where(batch.mask.bool(), batch.ids, NOTHING)
         tokens, response, explanation, columns, letters = self._split(rows)
         tokens[:, self.tokens - ids.shape[1]:] = ids
-        for part, flags in ((response, batch.response), (explanation, batch.explanation)):
-            part[:, self.tail - flags.shape[1]:] = flags.long()
+        spread = batch.answered & (batch.answer < 0)[:, None]
+        for part, flags in ((response, batch.response.long()), (explanation, batch.explanation + 2 * spread)):
+            part[:, self.tail - flags.shape[1]:] = flags
         moved = self.tail - batch.response.shape[1]
         columns[:, 0] = torch.where(batch.answer < 0, NOTHING, batch.answer + moved)
         columns[:, 1] = batch.stated
@@ -69,8 +72,8 @@ class Packing:
         ids = tokens.clamp_min(0)
         first = self.tokens - self.tail + (response != 0).long().argmax(1)
         return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, self.tokens - self.tail:],
-                     response != 0, explanation != 0, columns[:, 0], letters, columns[:, 1], first - 1,
-                     response == 1)
+                     response != 0, explanation % 2 == 1, columns[:, 0], letters, columns[:, 1], first - 1,
+                     response == 1, (explanation > 1) | (torch.arange(self.tail, device=rows.device) == columns[:, :1]))
 
     def scoring(self, rows: Tensor, marked: Callable[[Batch], Tensor]) -> Tensor:
         """The same records, with the loss of the marked tokens of their responses alone."""

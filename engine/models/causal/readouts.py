@@ -61,19 +61,22 @@ class TokenReadout:
 
     def lack(self, record: Encoded) -> str:
         """What a record lacks for this behavior; empty if nothing."""
-        return self._lacking(bool(record.explanation), record.answer >= 0, len(record.letters))
+        return self._lacking(bool(record.explanation), len(record.answered), len(record.letters),
+                             " of words that the model knows")
 
     def lack_of(self, record: Record) -> str:
         """`lack` of a record that is not encoded."""
-        return self._lacking("explanation" in record.spans, "answer" in record.spans,
+        return self._lacking("explanation" in record.spans, len(record.answer.split()),
                              len({*record.choices, record.answer} - {""}))
 
-    def _lacking(self, explanation: bool, answer: bool, choices: int) -> str:
+    def _lacking(self, explanation: bool, answer: int, choices: int, of: str = "") -> str:
         if self.needs == "explanation" and not explanation:
             return "an explanation span"
         if self.needs == "answer" and not answer:
-            return "an answer span"
-        return "a second choice" if choices < self.choices else ""
+            return f"an answer span{of}"
+        if self.choices and (answer > 1 or not choices):  # tokens, or words where it is not encoded
+            return "an answer of one token"
+        return "a second choice of one token" if choices < self.choices else ""
 
     def check(self, records: Iterable[Encoded]) -> None:
         """Raise `InvalidInput` for the first of the encoded records that it cannot be read off."""
@@ -140,7 +143,8 @@ def answer_logit(logits: Logits, batch: Batch) -> Tensor:
 
 
 def answer_log_probability(logits: Logits, batch: Batch) -> Tensor:
-    return token_log_probabilities(logits, batch).gather(1, batch.answer.clamp_min(0)[:, None])[:, 0]
+    """The sum over the answer's tokens."""
+    return (token_log_probabilities(logits, batch) * batch.answered).sum(1)
 
 
 def answer_margin(logits: Logits, batch: Batch) -> Tensor:
@@ -152,14 +156,14 @@ def answer_margin(logits: Logits, batch: Batch) -> Tensor:
 SPANS: dict[str, Callable[[Batch], Tensor]] = {
     "": lambda batch: batch.response.any(1),
     "explanation": lambda batch: batch.explanation.any(1),
-    "answer": lambda batch: batch.answer >= 0,
+    "answer": lambda batch: batch.answered.any(1),
 }
 """Which records have a span, by its name."""
 
 READOUTS: Registry[TokenReadout] = Registry("language behavior", (
     TokenReadout("response_loss", "", mean_response_likelihood),
     TokenReadout("explanation_loss", "explanation", explanation_loss),
-    TokenReadout("answer_logit", "answer", answer_logit),
+    TokenReadout("answer_logit", "answer", answer_logit, choices=1),
     TokenReadout("answer_margin", "answer", answer_margin, choices=2),
     TokenReadout("answer_log_probability", "answer", answer_log_probability),
 ))

@@ -111,6 +111,15 @@ def test_spans_are_marked_by_key_and_by_pattern(tmp_path):
             read_jsonl(tmp_path / "r.jsonl", rules=rules)
 
 
+@pytest.mark.parametrize(("keys", "answer"), [
+    ({"answer": "New York"}, "New York"), ({"final_answer": " New York "}, "New York"), ({"answer": "York"}, "York"),
+    ({"answer": "Yor"}, ""), ({"answer": "Boston"}, ""), ({"label": "New York"}, ""), ({"answer": ""}, ""),
+    ({"answer": 5}, "")])
+def test_an_answer_by_key_is_any_text_that_the_response_states(keys, answer):
+    [record] = parse_content(json.dumps({"prompt": ASK, "response": "It is New York.", **keys}).encode())
+    assert record.answer == answer
+
+
 @pytest.mark.timeout(120)
 def test_a_pattern_without_end_is_stopped(monkeypatch):
     """It held the server for every visitor."""

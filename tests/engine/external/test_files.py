@@ -381,3 +381,15 @@ def test_folders_of_kronfluence_and_trak_hold_their_scores(tmp_path):
     np.testing.assert_array_equal(read_table(tmp_path / "scores" / "mine.mmap").values, scores.T)
     with pytest.raises(InvalidInput, match="2 files of scores.*mine.mmap"):
         read_table(tmp_path)
+
+
+def test_kronfluences_scores_by_module_are_summed(tmp_path):
+    parts = {f"layers.{k}": SCORES * (k + 1) for k in range(3)}
+    save_file(parts, tmp_path / "pairwise_scores.safetensors")
+    found = read_table(tmp_path)
+    np.testing.assert_allclose(found.values, 6 * SCORES)
+    assert found.name == "all_modules" and "scores of 3 modules, which are summed" in found.remark
+    np.testing.assert_allclose(read_table(tmp_path, key="layers.1").values, 2 * SCORES)
+    save_file(parts, tmp_path / "other.safetensors")
+    with pytest.raises(InvalidInput, match="contains several tables"):
+        read_table(tmp_path / "other.safetensors")

@@ -47,6 +47,14 @@ def test_a_selection_of_nothing_is_refused(which, sentence):
         selected(blocks(), which)
 
 
+def test_a_selection_that_takes_too_long_is_stopped(monkeypatch):
+    monkeypatch.setattr("engine.models.network.MOST_SECONDS", 0.2)
+    module = nn.Module()
+    module.register_parameter("x" * 3_000, nn.Parameter(torch.zeros(1)))
+    with pytest.raises(InvalidInput, match=r"`\(x\+x\+\)\+y` takes too long \(names of parameters\)"):
+        selected(module, "(x+x+)+y")
+
+
 def test_a_model_without_parameters_is_refused():
     with pytest.raises(InvalidInput, match="has no parameters"):
         Network(nn.ReLU())

@@ -57,7 +57,19 @@ def sparse():
     return Own(make, lambda own, x: own.head(own.tokens(x.abs().long().clamp(max=8)).flatten(1)))
 
 
-@pytest.mark.parametrize("make", [shared, frozen, rotated, sparse])
+def tempered():
+    """A parameter that is one number, without an axis."""
+    return scaled(torch.tensor(0.3))
+
+
+def scaled(scale):
+    def make(own):
+        own.head, own.scale = nn.Linear(6, 3), nn.Parameter(scale)
+
+    return Own(make, lambda own, x: own.head(x) * own.scale.exp())
+
+
+@pytest.mark.parametrize("make", [shared, frozen, rotated, sparse, tempered])
 def test_a_step_is_that_of_plain_autograd(make):
     x, y = torch.randn(8, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
     ours = compute(ModuleProblem(make(), x, y, x[:4], y[:4], dtype="float64"), [STEP])[0].values
@@ -78,13 +90,31 @@ def test_a_step_is_that_of_plain_autograd(make):
                 parameter.sub_(slope, alpha=0.1)
 
 
+@pytest.mark.parametrize("estimator", [
+    "exact", "cg", "lissa", "arnoldi", "cg_gauss_newton", "ekfac", "tkfac", "shampoo", "astra", "datainf", "logra",
+    "factgrass", "trackstar"])
+def test_a_parameter_without_an_axis_is_one_with_an_axis_of_one(estimator):
+    x, y = torch.randn(12, 6, generator=torch.Generator().manual_seed(0)), torch.arange(12) % 3
+    question = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 1.0},
+                          estimator)
+    alone, within = (compute(ModuleProblem(scaled(one), x, y, x[:4], y[:4], dtype="float64"), [question])[0].values
+                     for one in (torch.tensor(0.3), torch.tensor([0.3])))
+    np.testing.assert_allclose(alone, within, rtol=1e-9, atol=1e-15)
+
+
+def _asserted(logits):
+    assert len(logits) == 32, "a batch of 32"
+    return logits
+
+
 @pytest.mark.parametrize(("use", "said"), [
     (lambda own, x: own.head(x).softmax(-1), "returns probabilities"),
     (lambda own, x: own.head(x).long(), "numbers of the kind torch.int64"),
     (lambda own, x: torch.view_as_complex(own.head(x).reshape(-1, 3, 1).expand(-1, 3, 2).contiguous()),
      "numbers of the kind torch.complex128"),
     (lambda own, x: torch.utils.checkpoint.checkpoint(lambda z: own.head(z).tanh(), x, use_reentrant=False),
-     "No gradient can be taken through the model")])
+     "No gradient can be taken through the model"),
+    (lambda own, x: _asserted(own.head(x)), "does not take inputs of shape .6,.: a batch of 32")])
 def test_what_has_no_class_logits_with_gradients_is_refused(use, said):
     x, y = torch.randn(8, 6, dtype=torch.float64), torch.arange(8) % 3
     with pytest.raises(InvalidInput, match=said):

@@ -1,5 +1,7 @@
 """Behaviors by hand on a known distribution, and unchanged by padding."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from engine.applications.language.quality import picks_stated
 from engine.basics.errors import InvalidInput
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
+from engine.models.causal.marked import loss
 from engine.models.causal.readouts import READOUTS, token_log_probabilities
 
 ALONE = {"none": Encoded((1, 2, 3), 1), "one choice": Encoded((1, 2, 3), 1, (1,), 2, (5,), 0)}
@@ -27,6 +30,21 @@ def test_values_against_a_loop_over_tokens(attribution):
         expected = [own[item.response - 1:].mean(), own[[place - 1 for place in item.explanation]].mean(),
                     at[item.stated], at[item.stated] - max(others), logp[item.answer - 1, item.ids[item.answer]]]
         torch.testing.assert_close(found[row].double(), torch.stack(expected), atol=2e-5, rtol=1e-5)
+
+
+def test_an_answer_of_several_tokens_is_read_by_its_log_probability(attribution):
+    """It was refused, whatever behavior was asked for."""
+    attribution.load(attribution.points[-1])
+    encoded = [replace(item, answer=-1, letters=(), stated=-1, spread=tuple(range(item.answer - 2, item.answer + 1)))
+               for item in attribution.encoded[:4]]
+    read = [READOUTS["answer_log_probability"].read, loss("answer")]
+    found = passes.read(attribution.model, attribution.encoder, encoded, read, size=3)
+    for row, item in enumerate(encoded):
+        with torch.no_grad():
+            log_p = attribution.model(input_ids=torch.tensor([item.ids])).logits[0].double().log_softmax(-1)
+        expected = sum(log_p[place - 1, item.ids[place]] for place in item.spread)
+        assert found[row, 0].item() == pytest.approx(expected.item(), rel=1e-4)
+        assert found[row, 1].item() == pytest.approx(-expected.item() / (len(item.ids) - item.response), rel=1e-4)
 
 
 def test_the_size_of_a_batch_changes_nothing(attribution):

@@ -9,6 +9,8 @@ from engine.basics.errors import InvalidInput
 from engine.data.records import Record, read_jsonl
 from engine.data.tasks import build
 from engine.models.causal.encoding import Encoder
+from engine.models.causal.packed import Packing
+from engine.models.causal.readouts import READOUTS
 
 pytestmark = pytest.mark.usefixtures("own_questions")
 CORRUPTION = {"name": "response_corruption", "clean": 6, "answer": 2, "rationale": 2, "validation": 2, "seed": 0}
@@ -113,11 +115,40 @@ def test_what_cannot_be_encoded(make_tokenizer):
     encoder = Encoder(make_tokenizer("chatml"), 60)
     with pytest.raises(InvalidInput, match="leave no room for a prompt"):
         encoder.encode(Record(id="1", prompt="p", response="word " * 60))
-    with pytest.raises(InvalidInput, match="not a single token"):
-        encoder.encode(Record(id="1", prompt="p", response="It is zebra.", spans={"answer": (6, 11)}))
-    with pytest.raises(InvalidInput, match="The choice “zebra”"):
-        encoder.encode(Record(id="1", prompt="p", response="The answer is A.", spans={"answer": (14, 15)},
-                              choices=("A", "zebra")))
+
+
+def test_an_answer_of_several_tokens_and_choices_of_several(make_tokenizer):
+    encoder = Encoder(make_tokenizer("chatml"), 60)
+    wide = encoder.encode(Record(prompt="p", response="It is zebra.", spans={"answer": (6, 11)}))
+    decoded = encoder.tokenizer.decode([wide.ids[position] for position in wide.answered])
+    assert len(wide.answered) > 1 and decoded.strip() == "zebra" and (wide.answer, wide.letters) == (-1, ())
+    letter = encoder.encode(Record(prompt="p", response="The answer is A.", spans={"answer": (14, 15)},
+                                   choices=("A", "zebra")))
+    assert letter.answer > 0 and letter.answered == (letter.answer,) and len(letter.letters) == 1
+    batch = encoder.batch([wide, letter])
+    unpacked = Packing.of([wide, letter]).unpack(Packing.of([wide, letter]).pack(encoder, [wide, letter]))
+    for name, value in vars(batch).items():
+        assert torch.equal(value, getattr(unpacked, name)) or name == "ids"
+    assert READOUTS["answer_log_probability"].there(batch).tolist() == [True, True]
+    assert READOUTS["answer_logit"].there(batch).tolist() == [False, True]
+    with pytest.raises(InvalidInput, match="needs an answer of one token, which record 1"):
+        READOUTS["answer_logit"].check([wide])
+    with pytest.raises(InvalidInput, match="needs a second choice of one token"):
+        READOUTS["answer_margin"].check([letter])
+
+
+def test_an_answer_that_the_model_does_not_know_is_none_and_is_said_where_it_is_asked_about(make_tokenizer):
+    encoder = Encoder(make_tokenizer("chatml"), 60)
+    record = Record(id="7", prompt="p", response="It is zebra.", spans={"answer": (6, 11)})
+    encoder.check_answer(record)
+    known = encoder.encode(record)
+    encoder.tokenizer.unk_token = encoder.tokenizer.convert_ids_to_tokens([known.ids[known.answered[-1]]])[0]
+    unknown = encoder.encode(record)
+    assert unknown.answered == () and unknown.letters == ()
+    with pytest.raises(InvalidInput, match="does not know the word “zebra”, the answer of record `7`"):
+        encoder.check_answer(record)
+    with pytest.raises(InvalidInput, match="needs an answer span of words that the model knows, which record 1"):
+        READOUTS["answer_log_probability"].check([unknown])
 
 
 def test_a_slow_tokenizer_is_refused(make_tokenizer):

@@ -136,7 +136,7 @@ def begun(module):
 
 @pytest.mark.parametrize(("make", "options", "step", "told"), [
     (lambda own: torch.optim.RMSprop(own.parameters()), {}, 1, "RMSprop"),
-    (lambda own: descent(own, momentum=0.9, dampening=0.5), {}, 1, "`dampening` is 0.5"),
+    (lambda own: descent(own, momentum=0.9, dampening=0.5), {}, 1, "the option `dampening` of its optimizer is 0.5"),
     (lambda own: torch.optim.Adam(own.parameters(), decoupled_weight_decay=True), {}, 1, "`decoupled_weight_decay`"),
     (begun, {}, 1, "before the recording began"),
     (lambda own: torch.optim.SGD([own[1].weight], 0.1), {}, 1, "updates parameters other than"),
