@@ -94,7 +94,8 @@ def _trainings(chosen: ScorecardChoice, request: ScorecardRequest) -> str:
 def show(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     """The whole card, and one benchmark in detail."""
     whole = card_data.overview(table)
-    st.dataframe(whole, hide_index=True, width="stretch")
+    with st.container(key="wf-card-table"):
+        st.dataframe(whole, hide_index=True, width="stretch")
     sizes = chosen.sizes
     chips.note("means of each benchmark's first measure ± 95% over queries or repetitions · random weights: nearer to "
                f"zero is better; otherwise larger is better · protocol {sizes.protocol} · {sizes.candidates:,} "

@@ -28,7 +28,7 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "approximation_error": (".st-key-choice-panel button", "ArrowRight Enter", "panel=alpha"),
     "examples": (".st-key-query-3 button", "Enter", "query=3"),
     "map": (".st-key-choice-shade button", "ArrowRight Enter", "shade=said"),
-    "scorecard": (".st-key-card-settings summary", "Enter Tab Tab Tab Tab ArrowRight", "cardmodels=40"),
+    "scorecard": (".st-key-card-settings summary", "Enter Tab Tab Tab Tab Tab ArrowRight", "cardmodels=40"),
     "noisy_labels": (".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
     "language_models": (".st-key-choice-task button[data-selected=true]", "ArrowRight Enter", "task=conditional"),
     "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
