@@ -11,6 +11,7 @@ second derivative of a pooling copies its input into another layout.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -26,19 +27,21 @@ incomplete window counts. A number for both directions, or one each."""
 def convolved(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
               dilation: Any = 1, groups: int = 1) -> Tensor:
     """`torch.conv2d` of x (b, c, h, w)."""
-    if isinstance(padding, str) or not _fits(x):
-        return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
-    return _Convolution.apply(x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+    if not isinstance(padding, str) and _fits(x):
+        with suppress(RuntimeError):  # a transform of `torch.func`, which does not know it
+            return _Convolution.apply(x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+    return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
 def pooled(x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
            ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """`torch.nn.functional.max_pool2d` of x (b, c, h, w)."""
-    if return_indices or not _fits(x):
-        plain: Any = functional.max_pool2d
-        return plain(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    step = kernel_size if stride is None else stride
-    return _Pooling.apply(x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))[0]
+    if not return_indices and _fits(x):
+        step = kernel_size if stride is None else stride
+        with suppress(RuntimeError):
+            return _Pooling.apply(x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+    plain: Any = functional.max_pool2d
+    return plain(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def _fits(x: Tensor) -> bool:
@@ -58,16 +61,11 @@ def _pulled(g: Tensor, x: Tensor, weight: Tensor, settings: Settings, wanted: li
 
 
 class _Convolution(Function):
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor | None, settings: Settings) -> Tensor:
-        return torch.conv2d(x, weight, bias, *settings)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, weight, _, ctx.settings = inputs
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, settings: Settings) -> Tensor:
         ctx.save_for_backward(x, weight)
+        ctx.settings = settings
+        return torch.conv2d(x, weight, bias, *settings)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -76,17 +74,12 @@ class _Convolution(Function):
 
 
 class _Pulled(Function):
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(g: Tensor, x: Tensor, weight: Tensor, settings: Settings, wanted: list[bool]) -> Any:
-        return _pulled(g, x, weight, settings, wanted)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        *held, ctx.settings, _ = inputs
-        ctx.save_for_backward(*held)
+    def forward(ctx: Any, g: Tensor, x: Tensor, weight: Tensor, settings: Settings, wanted: list[bool]) -> Any:
+        ctx.save_for_backward(g, x, weight)
+        ctx.settings = settings
         ctx.set_materialize_grads(False)
+        return _pulled(g, x, weight, settings, wanted)
 
     @staticmethod
     def backward(ctx: Any, u_x: Tensor | None, u_weight: Tensor | None, u_bias: Tensor | None) -> Any:
@@ -108,36 +101,25 @@ def _unpooled(g: Tensor, x: Tensor, index: Tensor, settings: Settings) -> Tensor
 
 
 class _Pooling(Function):
-    generate_vmap_rule = True
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, settings: Settings) -> Tensor:
+        y, index = torch.ops.aten.max_pool2d_with_indices(x, *settings)
+        ctx.save_for_backward(x, index)
+        ctx.settings = settings
+        return y
 
     @staticmethod
-    def forward(x: Tensor, settings: Settings) -> Any:
-        return torch.ops.aten.max_pool2d_with_indices(x, *settings)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        x, ctx.settings = inputs
-        ctx.save_for_backward(x, output[1])
-        ctx.mark_non_differentiable(output[1])
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor, _: None) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Any:
         pull: Any = _Unpooled.apply if torch.is_grad_enabled() else _unpooled
         return pull(g, *ctx.saved_tensors, ctx.settings), None
 
 
 class _Unpooled(Function):
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(g: Tensor, x: Tensor, index: Tensor, settings: Settings) -> Tensor:
-        return _unpooled(g, x, index, settings)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        index = inputs[2]
+    def forward(ctx: Any, g: Tensor, x: Tensor, index: Tensor, settings: Settings) -> Tensor:
         ctx.save_for_backward(index)
         ctx.channels_last = index.stride(1) == 1
+        return _unpooled(g, x, index, settings)
 
     @staticmethod
     def backward(ctx: Any, u: Tensor) -> Any:
