@@ -71,8 +71,8 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
                       tuple(name for name in (*READOUTS, *wanted.ranges) if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
     if ranking.method.reads and behavior not in ranking.behaviors:
-        st.error(f"These queries lack the span that “{READOUTS[behavior].title}” requires; choose another "
-                 "behavior.", icon=":material/error:")
+        st.error(f"These queries lack what “{READOUTS[behavior].title}” requires, such as a span, or an answer of one "
+                 "token; choose another behavior.", icon=":material/error:")
         return
     query = state.query([" ".join(prompt.split()) for prompt in tables["queries"]["prompt"]])
     if query is not None:
