@@ -1,12 +1,17 @@
-"""TIFFs of sixteen bits a channel, written byte by byte after the standard: Pillow writes none in colour."""
+"""TIFFs of sixteen bits a channel, written byte by byte after the standard (Pillow writes none in colour), and of
+floats."""
 
+import io
 import struct
 import zlib
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from engine.basics.errors import InvalidInput
 from engine.data import uploads
+from engine.data.pixels import as_input, survey
 
 INK = np.add.outer(np.arange(32) * 5, np.arange(32) * 3)
 DEFLATE, RAW = 8, 1
@@ -70,3 +75,24 @@ def test_a_zero_that_is_white_is_white(folder):
     found, _ = read(folder, lambda k: tiff(65_535 - 257 * levels(k), 0))
     for k, row in found.items():
         assert np.abs(row - levels(k).ravel()).max() <= 1
+
+
+def floats(values):
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(values, np.float32)).save(file, "TIFF")
+    return file.getvalue()
+
+
+def test_a_query_in_floats_has_the_levels_of_the_training_images():
+    dark, light = np.full((4, 4), 0.25), np.full((4, 4), 0.75)
+    dark[0, 0], light[0, 0] = 0.0, 1.0
+    trained = survey({"a": floats(dark), "b": floats(light)}.__getitem__, ["a", "b"])
+    query = np.full((4, 4), 0.5)
+    query[0, 0] = 0.4
+    read = np.array(as_input(floats(query), (1, 4, 4), "query.tiff", trained))
+    assert read == pytest.approx(query.reshape(-1), abs=1 / 255)  # 0 to 1 are the levels, not 0.4 to 0.5
+
+
+def test_a_query_with_pixels_that_are_no_numbers_is_refused():
+    with pytest.raises(InvalidInput, match="`query.tiff` has pixels that are not finite; give every pixel a number"):
+        as_input(floats([[0.0, np.nan], [1.0, 0.5]]), (1, 2, 2), "query.tiff")
