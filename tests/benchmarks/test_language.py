@@ -21,7 +21,7 @@ from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.models.causal import passes as records_at_once
 from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.models.gain import ENOUGH, gain
-from tests.benchmarks.bench_problems import SMALL, seconds
+from tests.benchmarks.bench_problems import SMALL
 
 RECORDS, TOKENS, ROUNDS = (8, 32, 1) if SMALL else (32, 192, 2)
 N, M, K = (500, 50, 512) if SMALL else (5_000, 500, 4_096)
@@ -149,6 +149,8 @@ def test_scoring_from_the_cache(tmp_path):
     features = CachedFeatures(tuple(points), np.ones(N), np.ones(N), {1.0: mapped("h", N, 576)},
                               {1.0: mapped("hq", M, 576)})
     for name, estimator in METHODS.items():
-        took, scores = seconds(lambda estimator=estimator: estimator.score(features, "answer_logit"))
-        print(f"\n{name}: {took:.2f} s for {N:,} × {M:,}, k = {K:,}")
-        assert scores.shape == (M, N) and (SMALL or took <= 10)
+        start = time.process_time()
+        scores = estimator.score(features, "answer_logit")
+        took = time.process_time() - start
+        print(f"\n{name}: {took:.2f} processor seconds for {N:,} × {M:,}, k = {K:,}")
+        assert scores.shape == (M, N) and (SMALL or took <= 10 * torch.get_num_threads())
