@@ -64,6 +64,8 @@ WITHOUT = {
     ("table-a11", "desk"): HOURS.format("half an hour"), ("table-a11", "embedded"): HOURS.format("nine minutes"),
     ("figure-a1", "desk"): HOURS.format("two and a half hours"), ("figure-a2", "desk"): HOURS.format(
         "two and a half hours"), ("table-a7", "desk"): HOURS.format("two and a half hours"),
+    ("figure-a1", "pooled"): HOURS.format("half an hour"), ("figure-a2", "pooled"): HOURS.format("half an hour"),
+    ("table-a7", "pooled"): HOURS.format("half an hour"),
     ("figure-a1", "small"): HOURS.format("twenty minutes"), ("figure-a2", "small"): HOURS.format("twenty minutes"),
     ("table-a7", "small"): HOURS.format("twenty minutes"),
     ("language-curve", "small"): HOURS.format("an hour"), ("language-lds", "small"): HOURS.format("an hour"),
