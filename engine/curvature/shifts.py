@@ -23,8 +23,10 @@ def decay_of(given: float | Mapping[str, float], names: Sequence[str]) -> float 
     return own[0] if len(set(own)) == 1 else dict(zip(names, own, strict=True))
 
 
-def each_entry(decay: Mapping[str, float], network: Network) -> Tensor:
-    """λ of the parameters by name -> that of every entry of θ, (P,)."""
+def each_entry(decay: float | Mapping[str, float], network: Network) -> Shift:
+    """λ of the parameters by name -> that of every entry of θ, (P,); one number of all stays one number."""
+    if isinstance(decay, float):
+        return decay
     zeros = network.unflatten(network.theta.new_zeros(network.size))
     return network.flatten({name: own + decay[name] for name, own in zeros.items()})
 

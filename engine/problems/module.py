@@ -53,12 +53,12 @@ BATCH = 512
 class ModuleProblem(Problem):
     """A module that maps inputs (b, …) to class logits (b, C), in evaluation mode, on one device.
 
-    x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training set
-    (default: all n). module: copied; a `Network` is taken as it is, with its own selection and precision, and what is
-    `outside`. parameters: which parameters count, as `Network` reads it. loss: (logits (b, C), labels (b,)) -> (b,),
-    per example. l2: λ, or that of each parameter by name (0 without one). checkpoints: of the training run, in its
-    order, for `trajectory`. recipe, build () -> untrained module, and seed: how it was trained, for `retrain`; see
-    `engine.models.training`.
+    x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training
+    set (default: all n). module: copied; a `Network` is taken as it is, with its own selection and precision, as
+    `holding` gives it, with what is `outside`. parameters: which parameters count, as `Network` reads it.
+    loss: (logits (b, C), labels (b,)) -> (b,), per example. l2: λ, or that of each parameter by name (0 without one).
+    checkpoints: of the training run, in its order, for `trajectory`. recipe, build () -> untrained module, and seed:
+    how it was trained, for `retrain`; see `engine.models.training`.
 
     Raises `InvalidInput` for a device that is not there, no selected parameters, shapes that do not match, more
     labels than classes, or logits or losses that are not finite.
@@ -356,8 +356,7 @@ class ModuleProblem(Problem):
     @property
     def l2(self) -> Shift:
         """λ of the penalty: one number, or one an entry of θ (P,)."""
-        decay = self.decay
-        return decay if isinstance(decay, float) else self.of_model("l2", lambda: each_entry(decay, self.network))
+        return self.of_model("l2", lambda: each_entry(self.decay, self.network))
 
     @property
     def factual(self) -> tuple[float, Tensor]:
