@@ -40,7 +40,7 @@ def test_the_newest_comes_first(folder):
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (("", "", "s=1"), "name is not a line"), (("two\nlines", "", "s=1"), "name is not a line"),
+    (("", "", "s=1"), "must be one line"), (("two\nlines", "", "s=1"), "must be one line"),
     (("a", "x" * 3_000, "s=1"), "2,000 characters"), (("a", "", "s" * 9_000), "address")])
 def test_what_is_too_long_is_refused(arguments, words):
     with pytest.raises(InvalidInput, match=words):
