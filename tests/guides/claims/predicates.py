@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.paper_numbers import cells
-from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Finding
+from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
 from engine.metrics.intervals import t_interval
 from tests.guides import published as told
 from tests.guides.published import ROOT, by_seed, manifest, published
@@ -222,6 +222,43 @@ def statements_on_the_cnn() -> Found:
     assert mismatch.verdict == grows.verdict == UNDECIDED and mismatch.least.title == "P"
     assert grows.least.title == "query loss over α" and len(grows.clauses) == 4
     return [*three(*mismatch.least.interval()), *three(*grows.least.interval()), *two(grows.least.interval(0.9875)[1])]
+
+
+@claim
+def statements_on_the_cnn_when_pooled() -> Found:
+    said, run = concluded("pooled"), manifest("figure-a1", "pooled")
+    assert all(said[name].verdict == CONTRADICTED for name in ("mismatch-exceeds-error-cnn", "error-grows-cnn"))
+    source = run["runs"][0]["source"]
+    return len(run["seeds"]) == 4 and 25 < run["wall_seconds"] / 4 / 60 < 35 and [
+        "16", "16", f"{source['n_train']:,}", str(source["n_candidates"])]
+
+
+@claim
+def approximations_of_the_cnn_when_pooled() -> Found:
+    by_axis = {clause.title: clause.interval() for clause in concluded("pooled")["mismatch-exceeds-error-cnn"].clauses}
+    assert max(by_axis["B"][0], by_axis["T"][0]) < 0
+    return [number.removeprefix("−") for axis in "BT" for number in three(*by_axis[axis])]
+
+
+@claim
+def first_order_of_the_cnn() -> Found:
+    own = [taus("figure-a2", scale).set_index(["parameter", "behavior"])["mean"]["eta=0.1", "query_loss"]
+           for scale in ("pooled", "desk")]
+    return two(*own)
+
+
+@claim
+def slopes_of_the_cnn() -> Found:
+    norms = {scale: [run["factual"]["gradient_norm"] for run in manifest("figure-a1", scale)["runs"]]
+             for scale in ("pooled", "desk")}
+    return [*(f"{edge(norms['pooled']):.1f}" for edge in (min, max)), *two(min(norms["desk"]), max(norms["desk"]))]
+
+
+@claim
+def alpha_of_the_cnn_when_pooled() -> Found:
+    least = concluded("pooled")["error-grows-cnn"].least
+    assert least.title == "query loss over α" and least.interval()[0] < 0
+    return [number.removeprefix("−") for number in three(*least.interval())]
 
 
 def auprc(name: str, preset: str = "desk") -> pd.DataFrame:
