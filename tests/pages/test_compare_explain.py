@@ -110,5 +110,6 @@ def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatc
     at = opened()
     table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
     assert len(table) == len(PRESETS["first"].scorings) and table["linear datamodeling score"].between(-1, 1).all()
-    assert says(at, "6 models on 50% of the candidates,") and says(at, "of the training data · protocol <code>weights</code>")
+    assert says(at, "6 models on 50% of the candidates,")
+    assert says(at, "of the training data · protocol <code>weights</code>")
     assert says(at, PROTOCOLS["weights"].definition) and says(at, "--protocol weights --among candidates")
