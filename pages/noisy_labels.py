@@ -30,13 +30,13 @@ def main() -> None:
     source = state.source()
     scored = searches.scored(desk(), source)
     example.mark(source.dataset, desk().example(searches.SuspicionRequest(source=source)), texts=False)
-    asked = st.container()  # the button that starts the search comes before how the data were read
+    search = st.container()  # the button that starts the search comes before how the data were read
     own_data.show(source, scored is not None or searches.under_way(desk(), source) is not None)
     with st.spinner("Reading the data"):
         sample = searches.sampled(desk(), source)
     verified.carry(sample)
     if scored is None:
-        with asked:
+        with search:
             panel.ask(source, sample)
         return
     measured = panel.measured(sample)

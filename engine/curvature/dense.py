@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.values import figures
 from engine.curvature.cg import solve as solved_by_cg
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
@@ -63,10 +64,10 @@ def iterated(operator: Operator, rhs: Tensor) -> Solution:
     definite = operator.dtype == torch.float64 and smallest + operator.damping > 0
     solution = solved_by_cg(operator, rhs, tolerance=BOUND, iterations=PRODUCTS) if definite else None
     if solution is None or solution.info.get("negative_curvature"):
-        least = f"{smallest + operator.damping:.2g}".replace("-", "−")
         raise InvalidInput(f"The exact local response needs the Hessian of {operator.size:,} parameters plus damping "
-                           f"to be positive definite, but its smallest eigenvalue is at most {least}; raise the "
-                           f"damping, select at most {LIMIT:,} of them, or use the estimator `cg`.")
+                           "to be positive definite, but its smallest eigenvalue is at most "
+                           f"{figures(smallest + operator.damping, 2)}; raise the damping, select at most {LIMIT:,} of "
+                           "them, or use the estimator `cg`.")
     return replace(solution, info={**solution.info, "smallest_eigenvalue": smallest})
 
 

@@ -69,7 +69,13 @@ def of_file(path: Path, dataset: Dataset) -> NewExamples:
 
 def survey_of(dataset: Dataset) -> Survey | None:
     """What the pictures of uploaded data share; None of other data."""
-    return surveyed(uploads.base(dataset.name)) if uploads.is_upload(dataset.name) else None
+    return _surveyed(uploads.base(dataset.name)) if uploads.is_upload(dataset.name) else None
+
+
+@lru_cache(maxsize=4)
+def _surveyed(path: Path) -> Survey | None:
+    """Of a stored file, which is named by its content; a page asks for it at every change."""
+    return surveyed(path)
 
 
 @lru_cache(maxsize=4)

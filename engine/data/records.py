@@ -111,11 +111,11 @@ def with_response(record: Record, response: str) -> Record:
     spans = {name: (_moved(steps, start, False), _moved(steps, end, True))
              for name, (start, end) in record.spans.items()}
     if "answer" in spans and record.choices:
-        fits = list(re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, record.choices))})(?!\w)", response))
-        if not fits:
+        stated = list(re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, record.choices))})(?!\w)", response))
+        if not stated:
             raise InvalidInput(f"The response states none of the answers {', '.join(record.choices)[:80]}; state the "
                                "right one in it.")
-        spans["answer"] = fits[-1].span()
+        spans["answer"] = stated[-1].span()
     return Record.parse({**record.model_dump(), "response": response,
                          "spans": {name: span for name, span in spans.items() if span[0] < span[1]}})
 
@@ -304,10 +304,10 @@ def marked(record: Record, rules: Mapping[str, str], seconds: float = MOST_SECON
         if name not in SPANS:
             raise InvalidInput(f"There is no span `{name[:40]}` to mark; the spans are {' and '.join(SPANS)}.")
         try:
-            found = fits(pattern, record.response, f"record `{record.id[:40]}`", seconds)
+            matches = fits(pattern, record.response, f"record `{record.id[:40]}`", seconds)
         except regex.error as error:
             raise InvalidInput(f"`{pattern[:60]}` is not a regular expression ({error}); correct it.") from None
-        if found and name not in spans:
-            start, end = found[-1].span(1 if found[-1].re.groups else 0)
+        if matches and name not in spans:
+            start, end = matches[-1].span(1 if matches[-1].re.groups else 0)
             spans |= {name: (start, end)} if end > start else {}
     return record if spans == record.spans else record.model_copy(update={"spans": spans})

@@ -107,9 +107,8 @@ def code(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """A line of small print: scale, seeds, exactness. What stands between backticks is code."""
-    shown = re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
-    glossary.html(f'<div class="wf-note wf-num">{shown}</div>')
+    """A line of small print: scale, seeds, exactness. In it, `backticks` mark code."""
+    glossary.html(f'<div class="wf-note wf-num">{code(escape(text))}</div>')
 
 
 def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool, more: str = "") -> str:
