@@ -31,7 +31,7 @@ def main() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         panel = state.panel_choice()
         source = pickers.source()
-        example.mark(source.dataset, error_curves.example(source) if panel == "eta" else None)
+        example.mark(source.dataset, error_curves.example(desk(), source) if panel == "eta" else None)
     if panel == "run":
         training_run.panel()
     elif (chosen := state.controls(panel)) is not None:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from engine.analysis import error_curves
 from engine.analysis.error_curves import ETAS, PerQuery
-from engine.analysis.step_curves import StepCurvesRequest
+from engine.analysis.step_curves import StepCurves, StepCurvesRequest
 from engine.desk.desk import Desk
 from engine.desk.error_runs import SYMBOLS, ErrorRun, error_run
 from engine.desk.shipped import shipped
@@ -106,9 +106,16 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     return _curves(points, len(known), len(sources) * len(ETAS), waiting)
 
 
-def example(source: ProblemSource) -> Result | None:
-    """The run that came with the program, out of which the curves over η are answered."""
-    return shipped(StepCurvesRequest(source=source)) if live(source) else None
+def example(desk: Desk, source: ProblemSource) -> Result | None:
+    """The run that came with the program, out of which the curves over η are answered; none where a user's own behavior
+    is registered, which it lacks."""
+    result = shipped(StepCurvesRequest(source=source)) if live(source) else None
+    lacks = result and set(error_curves.differentiable(source.kind)) - set(_step_curves(desk, result).behaviors)
+    return None if lacks else result
+
+
+def _step_curves(desk: Desk, result: Result) -> StepCurves:
+    return desk.memory.cached(("step curves", result.digest), lambda: StepCurvesRequest.loaded(result))
 
 
 def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int | None, behavior: str) -> ErrorCurves:
@@ -169,9 +176,9 @@ def _step_key(source: ProblemSource, eta: float) -> tuple:
 def _known_step(desk: Desk, source: ProblemSource, eta: float) -> Mapping[str, PerQuery] | None:
     """The numbers at one η that are in memory, or came with the program."""
     known = desk.memory.get(_step_key(source, eta))
-    if known is not None or (result := example(source)) is None:
+    if known is not None or (result := example(desk, source)) is None:
         return known
-    return desk.memory.cached(("step curves", result.digest), lambda: StepCurvesRequest.loaded(result)).at(eta)
+    return _step_curves(desk, result).at(eta)
 
 
 def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:

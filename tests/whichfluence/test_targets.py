@@ -9,6 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 import whichfluence as wf
 from engine.models.recipe import Recipe
+from engine.question.behaviors import BEHAVIORS
 
 STEP = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.1))
 FIRST = STEP.by("first_order")
@@ -91,13 +92,20 @@ def test_classes_given_as_targets_have_the_answers_of_classes(data, question):
     assert given == pytest.approx(found(y, y[:3]), rel=1e-5)
 
 
-def test_behaviors_read_outputs_and_targets_and_no_classes(data):
+@pytest.fixture
+def first_output():
+    """A behavior of outputs and targets by its name, registered for one test."""
+    wf.register_behavior("first output", lambda outputs, targets: outputs[..., 0] - targets.reshape(
+        *outputs.shape[:-1], -1)[..., 0])
+    yield "first output"
+    BEHAVIORS.remove("first output")
+
+
+def test_behaviors_read_outputs_and_targets_and_no_classes(data, first_output):
     x, queries = data
     module, t = network(2), torch.randn(12, 2)
     problem = wf.problem(module, (x, t), (queries, t[:3]), loss=squared, dtype="float64")
-    wf.register_behavior("first output", lambda outputs, targets: outputs[..., 0] - targets.reshape(
-        *outputs.shape[:-1], -1)[..., 0], replace=True)
-    read = wf.influence(problem, wf.Specification("first output", wf.AddOccurrence(), wf.OneStep(eta=0.1))).values
+    read = wf.influence(problem, wf.Specification(first_output, wf.AddOccurrence(), wf.OneStep(eta=0.1))).values
     moved = [value.clone() for value in module.parameters()]
     slopes = torch.autograd.grad(squared(module(x[:1]), t[:1]).sum(), list(module.parameters()))
     before = module(queries)[:, 0].detach()

@@ -14,6 +14,7 @@ from engine.desk.noisy_labels import SuspicionRequest
 from engine.jobs.kinds import canonical
 from engine.models.causal import finetune
 from engine.problems.trained import SHIPPED
+from engine.question.behaviors import BEHAVIORS, register_behavior
 
 DUE = 'compute what is due: python -c "from engine.desk.examples import refresh; refresh()"'
 
@@ -82,3 +83,16 @@ def test_curves_that_came_with_the_program_are_those_that_are_computed(tmp_path)
     for metric, values in computed.items():
         np.testing.assert_allclose(known["query_loss"][metric], values, atol=1e-3)
     assert not error_curves.eta_curves(desk, [source.model_copy(update={"seed": 1})], seconds=0.0).complete
+
+
+def test_curves_that_came_with_the_program_give_way_where_a_behavior_of_a_users_is_registered(tmp_path):
+    source = next(one for one in requests() if one.name == StepCurvesRequest.name).source
+    desk = Desk(root=tmp_path)
+    register_behavior("own_square", lambda logits, labels: logits.square().sum(-1))
+    try:
+        assert error_curves.example(desk, source) is None
+        assert not error_curves.eta_curves(desk, [source], seconds=0.0).complete
+        assert "own_square" in error_curves.step_numbers(desk, source, 0.1)
+    finally:
+        BEHAVIORS.remove("own_square")
+    assert error_curves.example(desk, source) is not None
