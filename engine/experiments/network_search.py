@@ -33,7 +33,7 @@ class SearchPoint:
     without damping too.
     """
 
-    own: Mapping[str, int]
+    own: Mapping[str, Any]
     alphas: tuple[float, ...] = ALPHAS
     refined: bool = False
 
