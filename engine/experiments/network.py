@@ -149,9 +149,10 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     source = searched.source(settings) if own else settings["source"]
     pixels = 1.0 / source.get("pool", 1) ** 2
     one_pass = 3e-4 * source["n_train"] * pixels
+    training = source.get("recipe", vars(PAPER_CNN))["epochs"] * one_pass
     pairs_of_one_step = 7e-4 * pixels * source["n_queries"] * source["n_candidates"]
     if "steps" in key or "behaviors" in key:
-        return 50 * one_pass + 3 * pairs_of_one_step
+        return training + 3 * pairs_of_one_step
     if "curve" in key:
         return pairs_of_one_step
     if as_authors(settings) and ("response" in key or "searched" in key):
@@ -159,7 +160,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     if "response" in key:
         return 100 * one_pass * solved_candidates(settings)
     if "searched" in key:
-        return 50 * one_pass + 100 * one_pass * source["n_candidates"]
+        return training + 100 * one_pass * source["n_candidates"]
     return 2.5 * 25 * one_pass * (3 + (1 + 2 * len(searched.alphas)) * settings["slice"])
 
 
