@@ -23,6 +23,7 @@ from engine.desk.noisy_labels import (
     VERIFIED,
     NoisySource,
     Pair,
+    check_classes,
     learner,
     limits,
     usual_model,
@@ -60,6 +61,7 @@ def source() -> NoisySource:
         name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
         upload.show(texts=False)
         dataset = datasets.load(name)
+        check_classes(dataset)
         own = datasets.is_upload(name)
         noise = _corruption_rate(dataset, own)
         doubted = _doubted(dataset, own)
