@@ -19,11 +19,11 @@ from engine.desk.noisy_labels import (
     IN_TURN,
     NOISE,
     REGRESSIONS,
+    SEARCH,
     SMALL_RECIPE,
     VERIFIED,
     NoisySource,
     Pair,
-    check_classes,
     learner,
     limits,
     usual_model,
@@ -61,7 +61,7 @@ def source() -> NoisySource:
         name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
         upload.show(texts=False)
         dataset = datasets.load(name)
-        check_classes(dataset)
+        dataset.check_classes(SEARCH)
         own = datasets.is_upload(name)
         noise = _corruption_rate(dataset, own)
         doubted = _doubted(dataset, own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -46,8 +47,8 @@ def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) ->
     if network.checkpoint is None:
         identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
                     "recipe": recipe.model_dump(mode="json")}
-        if own := kind.keywords.get("loss"):
-            identity["loss"] = [fingerprint(own.loss), digest(arrays.targets)]
+        if isinstance(own := kind.keywords.get("loss"), OfTargets):
+            identity["loss"] = [fingerprint(own.loss), digest(own.targets.numpy())]
         training = trained(identity, build, x, arrays.y_train, recipe, 0, loss=own,
                            device=str(pick_device(fit.device)))
         module, states = training.module, training.checkpoints
@@ -62,11 +63,12 @@ def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) ->
     return problem
 
 
-def _kind(arrays: Arrays, loss: str) -> partial[ModuleProblem]:
+def _kind(arrays: Arrays, name: str) -> partial[Any]:
     """What makes a problem of them: by a loss of the user's own, where their labels are rows of targets."""
-    if arrays.targets is None:
+    loss = own_architecture.loss_of(name)
+    if loss is None or arrays.targets is None:
         return partial(ModuleProblem)
-    return partial(TargetProblem, loss=OfTargets(own_architecture.loss_of(loss), torch.tensor(arrays.targets)))
+    return partial(TargetProblem, loss=OfTargets(loss, torch.tensor(arrays.targets)))
 
 
 def recorded_folder(network: NetworkOptions) -> Path | None:

@@ -102,6 +102,11 @@ class Dataset:
         """What a model is built for: the classes, or the numbers of one target."""
         return self.n_classes if self.targets is None else max(1, self.targets[0].size)
 
+    def check_classes(self, asked: str) -> None:
+        """Raises `InvalidInput` where examples have targets, with what is `asked` in its beginning."""
+        if self.targets is not None:
+            raise InvalidInput(f"{asked} needs classes, and these examples have targets; choose data with classes.")
+
     @property
     def n_features(self) -> int:
         return self.raw_train.shape[1]

@@ -24,7 +24,8 @@ from engine.data.tables import rows_beside
 MOST = 200_000
 """Files of a folder."""
 NPZ = ("x", "y")
-TARGETS = "The training data have targets; score new examples with targets in Python, by `wf.problem(…, new_candidates=…)`."
+TARGETS = ("The training data have targets; score new examples with targets in Python, by "
+           "`wf.problem(…, new_candidates=…)`.")
 
 
 @dataclass(frozen=True)

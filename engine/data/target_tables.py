@@ -59,8 +59,8 @@ def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64, na_value=np.nan)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise InvalidInput(f"The column `{column[:60]}` holds `{str(frame[column].iloc[row])[:40]}` in row {row:,}; give "
-                           "a finite number in every row, or choose other columns.")
+        raise InvalidInput(f"The column `{column[:60]}` holds `{str(frame[column].iloc[row])[:40]}` in row {row:,}; "
+                           "give a finite number in every row, or choose other columns.")
     return values
 
 

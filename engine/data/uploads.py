@@ -214,7 +214,9 @@ def read(chosen: UploadOptions, name: str) -> Dataset:
     files = chosen.model_copy(update={"classes": {}, "trusted": {}, "queries": ""})
     dataset = chosen.applied(replace(_loaded(path, path.stat().st_mtime_ns,
                                              canonical_json(files.model_dump(mode="json"))), name=name))
-    return dataset if dataset.records or chosen.targets else replace(dataset, said=(*dataset.said, *spellings.sentences(dataset)))
+    if dataset.records or chosen.targets:
+        return dataset
+    return replace(dataset, said=(*dataset.said, *spellings.sentences(dataset)))
 
 
 @lru_cache(maxsize=1)

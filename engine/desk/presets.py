@@ -81,14 +81,15 @@ PROJECTED = ("influence_function_logra", "influence_function_factgrass", "tracks
 
 
 def _named(model: type[Problem]) -> list[Scoring]:
-    return [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
-            and method.row not in (TRAINING_RUN, CODE)
-            and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
+    asked = [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
+             and method.row not in (TRAINING_RUN, CODE)
+             and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
+    return [one for one in asked if model is not TargetProblem or not TargetProblem.refusal(one.specification)]
 
 
-def _named_of_networks() -> tuple[Scoring, ...]:
+def _named_of_networks(model: type[Problem] = ModuleProblem) -> tuple[Scoring, ...]:
     """Without what needs the whole Hessian or a positive definite one."""
-    return tuple(scoring for scoring in _named(ModuleProblem)
+    return tuple(scoring for scoring in _named(model)
                  if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
 
 
@@ -184,6 +185,7 @@ def _of_targets() -> tuple[Preset, ...]:
                (*steps("query_loss"), controlled.step_scoring("query_loss", controlled.ETA, "first_order"),
                 controlled.unrolled_scoring(), controlled.response(solver="ekfac")), (0, 3)),
         given["vary-t"], given["training"],
+        replace(given["table-1"], scorings=_named_of_networks(TargetProblem), pair=(0, 1)),
         replace(given["solvers"], scorings=_solvers(NETWORK_SOLVED, TargetProblem)), given["run"])
 
 

@@ -40,12 +40,12 @@ class Declaration(Value):
     """An architecture, and what the pages begin with.
 
     name: what it is called in sources and on pages. function: `module:function` of a function of (shape, classes), or
-    of nothing, that returns a torch module (b, *shape) -> (b, classes); or the name of a model of the catalogue.
-    shape: of one input, where the data do not say it: (1, 28, 28), or (16,) of token ids. whole: whether inputs stay
-    whole numbers (int64), as an embedding takes them. loss: `module:function` of a function of (outputs (b, C), targets
-    (b, …)) -> (b,), where the model is trained on targets; empty for classes. recipe: how it is trained where it comes without weights, and
-    was trained where it comes with them. l2: λ of its objective, where the recipe states it. data, weights: the names
-    under which both are kept here, or none.
+    of nothing, that returns a torch module (b, *shape) -> (b, classes); or the name of a model of the catalogue. shape:
+    of one input, where the data do not say it: (1, 28, 28), or (16,) of token ids. whole: whether inputs stay whole
+    numbers (int64), as an embedding takes them. loss: `module:function` of a function of (outputs (b, C), targets (b,
+    …)) -> (b,), where the model is trained on targets; empty for classes. recipe: how it is trained where it comes
+    without weights, and was trained where it comes with them. l2: λ of its objective, where the recipe states it. data,
+    weights: the names under which both are kept here, or none.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=300)]
@@ -242,7 +242,7 @@ def _as_whole(_module: nn.Module, inputs: tuple) -> tuple:
 
 
 def _tried(own: Declaration, module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
-    """Raises `InvalidInput` where two inputs do not come out as (2, classes); as (2, C) of a model with its own loss."""
+    """Raises `InvalidInput` where two inputs do not come out as (2, classes); with a loss of one's own, as (2, C)."""
     name, training = own.name, module.training
     try:
         with torch.no_grad():

@@ -27,7 +27,8 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
 
     model: FILE.py:FUNCTION, MODULE:FUNCTION or a name; empty for softmax regression. checkpoint: its weights, or the
     folder of a recorded training; they need data to be tried on. read: how the data are read, fields of
-    `UploadOptions`. loss: FILE.py:FUNCTION or MODULE:FUNCTION of outputs and targets, where data have targets. Raises `InvalidInput` or `MissingData`.
+    `UploadOptions`. loss: FILE.py:FUNCTION or MODULE:FUNCTION of outputs and targets, where data have targets. Raises
+    `InvalidInput` or `MissingData`.
     """
     if not model and (checkpoint or name or shape or whole or loss or recipe):
         raise InvalidInput("A checkpoint, a name, a shape, whole numbers, a loss and a recipe belong to a model; name "

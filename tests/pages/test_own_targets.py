@@ -37,7 +37,6 @@ def test_pages_show_it(own, page):
         assert "target" in " ".join(texts(at)) and "rents" in [box.value for box in at.selectbox]
 
 
-@pytest.mark.parametrize(("page", "said"), [
-    ("noisy_labels", "noisy labels are wrong classes"), ("poison", "the model is a network trained on targets")])
-def test_pages_of_classes_say_so(own, page, said):
-    assert says(sound(open(page)), said)
+@pytest.mark.parametrize("page", ["noisy_labels", "poison"])
+def test_pages_of_classes_say_so(own, page):
+    assert says(sound(open(page)), "needs classes, and these examples have targets; choose data with classes.")

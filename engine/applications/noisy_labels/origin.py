@@ -11,18 +11,13 @@ from engine.data import Dataset
 VERIFIED: Final = "verified"
 IN_DOUBT: Final = "labels in doubt"
 IN_TURN: Final = "cross-validation"
-
-
-def check_classes(dataset: Dataset) -> None:
-    """Raises `InvalidInput` for examples that have targets."""
-    if dataset.targets is not None:
-        raise InvalidInput("The examples have targets, and noisy labels are wrong classes; choose data with classes.")
+SEARCH = "A search for noisy labels"
 
 
 def check_origin(dataset: Dataset, own: bool, trusted_from: str) -> None:
     """Raises `InvalidInput` for targets, where a user's own data bring no test split and nobody said to trust a part
     of the labels in doubt, and where that is said of data with verified labels."""
-    check_classes(dataset)
+    dataset.check_classes(SEARCH)
     if trusted_from == IN_TURN:
         return
     in_doubt = own and dataset.test_from_train
