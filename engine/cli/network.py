@@ -39,7 +39,8 @@ def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) ->
     if folder := recorded_folder(network):
         if fit.l2 is not None:
             raise InvalidInput("A recorded training has its own weight decay; leave out --l2.")
-        return of_recording(open_recording(folder), build, x, arrays.y_train, lambda module, recipe, **others: (
+        y = arrays.y_train if arrays.targets is None else arrays.targets[arrays.y_train]
+        return of_recording(open_recording(folder), build, x, y, lambda module, recipe, **others: (
             kind(module, wide, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
                           parameters=network.parameters, device=fit.device, **others)))
     recipe = _recipe(fit, network)

@@ -115,7 +115,8 @@ class NetworkFamily(Family):
                                       **{"build": build, "seed": source.seed, "l2": decay, "loss": loss, **others})
 
         if stored_recordings.is_recording(source.weights):
-            return of_recording(stored_recordings.load(source.weights), build, x_train, sample.y_train, problem)
+            y = sample.y_train if dataset.targets is None else dataset.targets[sample.y_train]
+            return of_recording(stored_recordings.load(source.weights), build, x_train, y, problem)
         recipe = self.recipe(source)
         if source.weights:
             return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None)
@@ -139,7 +140,7 @@ class NetworkFamily(Family):
 
 def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
                  problem: Callable[..., ModuleProblem]) -> ModuleProblem:
-    """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints,
+    """The problem of a recorded training for training data x (n, …) and y (n,), or targets (n, …): where it ended, with its checkpoints,
     its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
     with) -> the problem."""
     opened_run = opened(run, build, matching(x, y, run.batches.known))

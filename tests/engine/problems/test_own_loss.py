@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+import whichfluence as wf
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.cli import main
@@ -18,6 +19,7 @@ from engine.problems.own_model import declare
 from engine.problems.source import ProblemSource
 from engine.scoring import controlled
 from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
 
 SOURCE = '''
@@ -127,6 +129,24 @@ def test_what_does_not_fit_is_said_before_anything_starts(files, changed, said):
 def test_a_loss_belongs_to_a_model_of_ones_own(files):
     with pytest.raises(InvalidInput, match="belongs to a model of your own"):
         list(declare(model="mlp", loss=f"{files}/regressing.py:loss", data=files / "data.npz"))
+
+
+def test_a_recorded_training_is_replayed(files):
+    """By its folder in place of weights, as the pages take it."""
+    arrays, module = np.load(files / "data.npz"), nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    x, t = (torch.tensor(arrays[name], dtype=torch.float32) for name in ("x_train", "y_train"))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
+    with wf.Recorder(files / "run", module, optimizer) as recorder:
+        for rows in torch.randperm(40).split(10):
+            recorder.batch(x[rows], t[rows])
+            optimizer.zero_grad()
+            (module(x[rows]) - t[rows]).square().sum(1).mean().backward()
+            optimizer.step()
+    named(files, checkpoint=files / "run")
+    own = declared()
+    problem = ProblemSource(dataset=own.data, model=own.name, weights=own.weights).build().problem
+    replayed = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"})
+    assert np.isfinite(compute(problem, [replayed])[0].values).all()
 
 
 def test_other_models_and_data_do_not_fit_it(files):
