@@ -54,7 +54,8 @@ class Dashboard:
 
 def dashboard(build: Callable[..., nn.Module] | str, data: Any, queries: Any = None, *,
               model: nn.Module | str | Path | None = None, name: str = "", shape: Sequence[int] = (),
-              whole: bool = False, recipe: Recipe | None = None, port: int = 0) -> Dashboard:
+              whole: bool = False, loss: Callable[..., Any] | str = "", recipe: Recipe | None = None, port: int = 0
+              ) -> Dashboard:
     """Open the workbench on a model and data of your own: both stand among the choices of every page, chosen.
 
     Args:
@@ -69,6 +70,8 @@ def dashboard(build: Callable[..., nn.Module] | str, data: Any, queries: Any = N
         name: what the model is called on the pages.
         shape: of one input, without the number of examples; that of the arrays by default.
         whole: whether inputs are whole numbers, such as token ids.
+        loss: a function of (outputs (b, C), targets (b, …)) -> (b,), as `build` is written, where data have targets in
+            place of labels.
         recipe: how it is, or was, trained.
         port: where it answers; 0 takes a free one.
 
@@ -92,6 +95,8 @@ def dashboard(build: Callable[..., nn.Module] | str, data: Any, queries: Any = N
             words += ["--shape", ",".join(map(str, shape or np.shape(data[0])[1:]))]
         if model is not None:
             words += ["--checkpoint", str(_weights(model, Path(folder)))]
+        if loss:
+            words += ["--loss", _written(loss)]
         if recipe is not None:
             (Path(folder) / "recipe.json").write_text(json.dumps(recipe.model_dump(mode="json")))
             words += ["--recipe", str(Path(folder) / "recipe.json")]
@@ -99,8 +104,8 @@ def dashboard(build: Callable[..., nn.Module] | str, data: Any, queries: Any = N
         return _started(words, port or _free_port(), Path(folder) / "messages.txt")
 
 
-def _written(build: Callable[..., nn.Module] | str) -> str:
-    """What `run --model` calls it."""
+def _written(build: Callable[..., Any] | str) -> str:
+    """What `run --model`, or `run --loss`, calls it."""
     if isinstance(build, str):
         return build
     try:
@@ -108,8 +113,9 @@ def _written(build: Callable[..., nn.Module] | str) -> str:
     except TypeError:
         file = None
     if file is None or not Path(file).is_file() or "." in build.__qualname__ or not file.endswith(".py"):
-        raise InvalidInput("The function that builds the model is not defined at the top level of a file; define it "
-                           "at the top level of a module, such as `my_module.py`, and give that function.")
+        raise InvalidInput("The function that builds the model, or is its loss, is not defined at the top level of a "
+                           "file; define it at the top level of a module, such as `my_module.py`, and give that "
+                           "function.")
     if build.__module__ != "__main__" and "." in build.__module__:
         return f"{build.__module__}:{build.__qualname__}"
     return f"{file}:{build.__qualname__}"

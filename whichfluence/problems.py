@@ -125,18 +125,22 @@ def _of_arrays(model: nn.Module | Callable[[], nn.Module] | str, rows: tuple, re
                               l2=1e-4 if options["l2"] is None else options["l2"])
     make = _builder(model, options["build"])
     options = {**options, "l2": options["l2"] or 0.0}
-    if recording is not None:
-        return _recorded(recording, make, rows, options)
+    run = recording if recording is None or isinstance(recording, Recording) else open_recording(Path(recording))
+    training = None if run is None else opened(run, make, matching(x.numpy(), y.numpy(), run.batches.known))
+    module = _module(model) if training is None else training.module
     kind = ModuleProblem
-    if options["loss"] is not per_example_cross_entropy and not _are_classes(_module(model), x, y, query_y):
+    if options["loss"] is not per_example_cross_entropy and not _are_classes(module, x, y, query_y):
         if y.shape[1:] != query_y.shape[1:]:
             raise InvalidInput(f"The training examples have targets of shape {tuple(y.shape[1:])}, and the queries "
                                f"{tuple(query_y.shape[1:])}; give both the same.")
         kind, options["loss"] = TargetProblem, OfTargets(options["loss"], torch.cat([y, query_y.to(y)]))
         y, query_y = torch.arange(len(y)), torch.arange(len(y), len(y) + len(query_y))
-    result = kind(_module(model), x, y, query_x, query_y, chosen, **options)
-    if checkpoints:
-        result.keep_checkpoints(checkpoints)
+    if run is not None and training is not None:
+        options |= {"dtype": str(run.dtype)[6:], "l2": training.recipe.penalty, "recipe": training.recipe,
+                    "build": training.build, "seed": SEED}
+    result = kind(module, x, y, query_x, query_y, chosen, **options)
+    if training is not None or checkpoints:
+        result.keep_checkpoints(checkpoints if training is None else training.checkpoints)
     return result
 
 
@@ -219,15 +223,3 @@ def _builder(model: nn.Module | Callable[[], nn.Module], build: Callable[[], nn.
     if build is not None:
         return build
     return (lambda: copy.deepcopy(model)) if isinstance(model, nn.Module) else model
-
-
-def _recorded(recording: str | Path | Recording, build: Callable[[], nn.Module], rows: tuple, options: dict[str, Any]
-              ) -> ModuleProblem:
-    run = recording if isinstance(recording, Recording) else open_recording(Path(recording))
-    x, y, query_x, query_y, chosen = rows
-    training = opened(run, build, matching(x.numpy(), y.numpy(), run.batches.known))
-    result = ModuleProblem(training.module, x, y, query_x, query_y, chosen, **{
-        **options, "dtype": str(run.dtype)[6:], "l2": training.recipe.penalty, "recipe": training.recipe,
-        "build": training.build, "seed": SEED})
-    result.keep_checkpoints(training.checkpoints)
-    return result

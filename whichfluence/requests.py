@@ -11,8 +11,6 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem
 
-TARGETS = "targets"
-
 
 def analyse(problem: Problem, name: str, options: Options | None = None, **fields: Any) -> Any:
     """The answer to a request, computed in this process.
@@ -34,7 +32,7 @@ def analyse(problem: Problem, name: str, options: Options | None = None, **field
     >>> wf.analyse(problem, "embedding", dimensions=2).coordinates.shape
     (60, 2)
     """
-    if problem.reads == TARGETS:
+    if problem.reads == "targets":
         raise InvalidInput(f"`{name[:40]}` is an analysis of classifiers and language models, and this is "
                            f"{problem.noun}; ask `influence`, `self_influence`, `compare`, `explain` or `stream`.")
     return request(name).parse(fields).run(problem, options)

@@ -19,6 +19,7 @@ from engine.desk.noisy_labels import (
     IN_TURN,
     NOISE,
     REGRESSIONS,
+    SEARCH,
     SMALL_RECIPE,
     VERIFIED,
     NoisySource,
@@ -60,6 +61,7 @@ def source() -> NoisySource:
         name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
         upload.show(texts=False)
         dataset = datasets.load(name)
+        dataset.check_classes(SEARCH)
         own = datasets.is_upload(name)
         noise = _corruption_rate(dataset, own)
         doubted = _doubted(dataset, own)

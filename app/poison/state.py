@@ -36,6 +36,8 @@ def source() -> ProblemSource:
             if name != planted:
                 st.button(label, key=f"poison:{planted}", icon=":material/science:", on_click=_planted, args=(planted,))
         records = datasets.holds_records(name)
+        if datasets.is_upload(name):
+            datasets.load(name).check_classes("A search for poison")
         chosen = poisons.source(name, _model(name) if records else "")
         glossary.caption("A language model is fine-tuned on the records." if records else (
             "A network is trained on all images or rows at full size: averaged pixels hide a small patch."))

@@ -14,7 +14,7 @@ from engine.cli.setting import ALL, SOFTMAX, FitOptions, NetworkOptions, Problem
 from engine.cli.spec_files import read_source, read_training
 from engine.data import load_npz
 from engine.data.filters import Listing
-from engine.data.new_examples import read_arrays, row_names
+from engine.data.new_examples import TARGETS, read_arrays, row_names
 from engine.desk import fitting
 from engine.models.own_architecture import declared
 from engine.models.recorded import stored_recordings
@@ -81,6 +81,8 @@ def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
     if path.suffix.lower() != ".npz":
         raise InvalidInput(f"The training data are an npz, but `{path.name}` is not; save the new candidates as an "
                            "npz with x (o, d) and y (o,).")
+    if problem.reads == "targets":
+        raise InvalidInput(TARGETS)
     x, y = read_arrays(path)
     if x.shape[1] != (features := problem.x[0].numel() - problem.intercept):
         raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features per row, and `x_train` has {features:,}; give "
@@ -98,7 +100,8 @@ def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
     if recipe:
         check_penalty(recipe, fit)
     for sentence in declare(model="" if network.model == SOFTMAX else network.model, checkpoint=network.checkpoint,
-                            data=data, read=setting.reading.fields, shape=parse_shape(network.shape), recipe=recipe):
+                            data=data, read=setting.reading.fields, shape=parse_shape(network.shape), recipe=recipe,
+                            loss=network.loss):
         print(sentence, file=sys.stderr)
     own = declared()
     assert own is not None, "just declared"
@@ -120,12 +123,12 @@ def _of_arrays(data: Path, setting: ProblemOptions) -> Problem:
     setting.reading.refuse("an npz holds what is read.")
     if network.model == SOFTMAX:
         if network != NetworkOptions():
-            raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe apply to a network; "
-                               "name it with --model.")
+            raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory, --recipe and --loss apply to a "
+                               "network; name it with --model.")
         return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.penalty(), intercept=fit.intercept, device=fit.device)
     if fit.intercept:
         raise InvalidInput("--intercept applies to softmax regression; a network has its own biases.")
-    return network_problem(load_npz(data), fit, network)
+    return network_problem(load_npz(data, targets=bool(network.loss)), fit, network)
 
 
 def _named(data: Path, setting: ProblemOptions) -> SampledProblem:

@@ -13,11 +13,12 @@ import typer
 from engine.basics.errors import InvalidInput
 from engine.cli.class_server import open_to_class
 from engine.cli.reading import ReadingOptions
-from engine.cli.setting import Checkpoint, RecipeFile, parse_shape
+from engine.cli.setting import Checkpoint, OwnLoss, RecipeFile, parse_shape
 
 WRITTEN = {"whole": (bool, "true or false"), "size": (int, "a whole number")}
 """Options that a configuration does not write as text."""
 PATHS = ("checkpoint", "data", "recipe", "trusted", "classes", "embeddings")
+CODE = ("model", "loss")
 ENTRY = Path(__file__).parents[2] / "app" / "main.py"
 
 
@@ -37,6 +38,7 @@ class OwnModel:
                                             "width of an image, else flat).", metavar="C,H,W")] = ""
     whole: Annotated[bool, typer.Option("--whole", help="Inputs are integers, such as token ids.")] = False
     recipe: RecipeFile = None
+    loss: OwnLoss = ""
     config: Annotated[Path | None, typer.Option(help="Options from a TOML file, by name; options given here take "
                                                      "precedence.", metavar="TOML")] = None
 
@@ -70,7 +72,7 @@ def _declare(own: OwnModel) -> None:
     if own.data is None:
         own.reading.refuse("give --data.")
     for sentence in declare(model=own.model, name=own.name, checkpoint=own.checkpoint, data=own.data,
-                            read=own.reading.fields, shape=parse_shape(own.shape), whole=own.whole,
+                            read=own.reading.fields, shape=parse_shape(own.shape), whole=own.whole, loss=own.loss,
                             recipe=read_training(own.recipe, own.model) if own.recipe else None):
         print(sentence, file=sys.stderr)
 
@@ -113,5 +115,5 @@ def _beside(folder: Path, name: str, value: Any) -> Any:
     """A value of the configuration as the option takes it."""
     if name in PATHS:
         return folder / value
-    return str(folder / value) if name == "model" and value.partition(":")[0].endswith(".py") else value
+    return str(folder / value) if name in CODE and value.partition(":")[0].endswith(".py") else value
 

@@ -54,6 +54,9 @@ Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights of an earli
                                                             "`trajectory`; repeat in order. Or the folder of a "
                                                             "recorded training.",
                                                        metavar="PATH")]
+OwnLoss = Annotated[str, typer.Option(help="A loss of your own, FILE.py:FUNCTION of (outputs, targets), one number per "
+                                           "example, where y are targets: any numbers of an npz, or the columns of a "
+                                           "table that --label names.", metavar="FILE.py:FUNCTION")]
 RecipeFile = Annotated[Path | None, typer.Option(help="A file with the training recipe of the model, also with "
                                                       "--checkpoint; `retrain` repeats it.",
                                                  metavar="JSON")]
@@ -110,7 +113,8 @@ class NetworkOptions:
     function of your own of (shape, classes), or of nothing, -> torch module. checkpoint: its trained weights; without
     one it is trained by the recipe. shape: of one input, as `3,32,32`; flat where left out. trajectory: the weights
     at earlier points of its training, in order, for the process `trajectory`. recipe: how it is trained, by default
-    as the paper's; of a checkpoint nothing is known without one, and it cannot be trained anew.
+    as the paper's; of a checkpoint nothing is known without one, and it cannot be trained anew. loss: of your own, in
+    the same form as model, where examples have targets.
     """
 
     model: Model = SOFTMAX
@@ -119,6 +123,7 @@ class NetworkOptions:
     parameters: Parameters = ALL
     trajectory: Trajectory = None
     recipe: RecipeFile = None
+    loss: OwnLoss = ""
 
 
 @dataclass(frozen=True)

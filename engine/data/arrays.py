@@ -15,6 +15,8 @@ KEYS = ("x_train", "y_train", "x_query", "y_query")
 OPTIONAL = ("candidates", "flags")
 SIDES = (8, 512)
 """Pixels a side of an array of pictures."""
+SPELLED = 8
+"""Numbers of a target that its name says."""
 HUGE = 1e100  # a kernel entry sums products of two features, and has to stay finite
 
 
@@ -25,7 +27,7 @@ class Arrays:
     x_train (n, d), x_query (m, d): finite float64; shape: that of one example before it was flattened, () where both
     differ. y_train (n,), y_query (m,): int64 in 0..C-1, each class in y_train. candidates (k,): distinct int64 rows of
     x_train, in the user's order. flags (n,): bool, the training labels that are known to be wrong, or None where nobody
-    said.
+    said. targets (r, …): where y_train and y_query are rows of numbers that a model is trained on, else None.
     """
 
     x_train: np.ndarray
@@ -35,6 +37,12 @@ class Arrays:
     candidates: np.ndarray
     flags: np.ndarray | None = None
     shape: tuple[int, ...] = ()
+    targets: np.ndarray | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """As that of a `Dataset`."""
+        return self.n_classes if self.targets is None else max(1, self.targets[0].size)
 
     @property
     def n_classes(self) -> int:
@@ -51,7 +59,8 @@ class Arrays:
         pictures = _pictures(self)
         return Dataset(
             name=name, title=title, y_train=self.y_train, y_test=self.y_query, **pictures,
-            class_names=tuple(map(str, range(self.n_classes))),
+            class_names=tuple(map(str, range(self.n_classes))) if self.targets is None else spelled(self.targets),
+            targets=self.targets,
             candidates=np.sort(self.candidates), flags=self.flags,
             files=tuple(f"x_train[{row}]" for row in range(len(self.y_train))),
             test_files=tuple(f"x_query[{row}]" for row in range(len(self.y_query))),
@@ -61,24 +70,29 @@ class Arrays:
 
 
 def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidates: Any = None,
-                flags: Any = None) -> Arrays:
+                flags: Any = None, targets: bool = False) -> Arrays:
     """Check arrays (or what NumPy turns into arrays) and copy them into an `Arrays`.
 
     x_train (n, d) and x_query (m, d) numbers, those of more dimensions (n, …) flattened in C order; y_train (n,) and
     y_query (m,) whole numbers; candidates (k,) rows of x_train, by default all; flags (n,) 0 or 1, training labels
-    known to be wrong. Raises InvalidInput with one sentence for the first fault.
+    known to be wrong. targets: whether y_train (n, …) and y_query (m, …) are any numbers. Raises InvalidInput with one
+    sentence for the first fault.
     """
     x_train, shape = _features("x_train", x_train)
     x_query, other = _features("x_query", x_query)
     if x_query.shape[1] != x_train.shape[1]:
         raise InvalidInput(f"`x_query` has {x_query.shape[1]:,} features but `x_train` has {x_train.shape[1]:,}; "
                            "give both the same columns.")
-    y_train, y_query = _labels("y_train", y_train, x_train), _labels("y_query", y_query, x_query)
-    _check_classes(y_train, y_query)
+    table = None
+    if targets:
+        y_train, y_query, table = as_rows(_numbers("y_train", y_train, x_train), _numbers("y_query", y_query, x_query))
+    else:
+        y_train, y_query = _labels("y_train", y_train, x_train), _labels("y_query", y_query, x_query)
+        _check_classes(y_train, y_query)
     if candidates is None:
         candidates = np.arange(len(x_train))
     problem = Arrays(x_train, y_train, x_query, y_query, _candidates(candidates, len(x_train)),
-                     None if flags is None else _flags(flags, len(x_train)), shape if shape == other else ())
+                     None if flags is None else _flags(flags, len(x_train)), shape if shape == other else (), table)
     for array in vars(problem).values():
         if isinstance(array, np.ndarray):
             array.setflags(write=False)
@@ -170,6 +184,38 @@ def _labels(name: str, values: Any, features: np.ndarray) -> np.ndarray:
     if labels.min() < 0:
         raise InvalidInput(f"`{name}` has the negative label {labels.min()}; number the classes from 0.")
     return labels
+
+
+def _numbers(name: str, values: Any, features: np.ndarray) -> np.ndarray:
+    """Targets, as whole numbers or in float64."""
+    given = np.asarray(values)
+    array = _array(name, given.reshape(len(given), -1) if given.ndim else given, 2, "biuf", "numbers")
+    if len(array) != len(features):
+        raise InvalidInput(f"`{name}` has {len(array):,} targets but `x{name[1:]}` has {len(features):,} rows; give "
+                           "one target per row.")
+    if not np.isfinite(array).all():
+        row = int(np.argmin(np.isfinite(array).all(1)))
+        raise InvalidInput(f"`{name}` has NaN or infinity in row {row:,}; leave that example out.")
+    return given.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def as_rows(train: np.ndarray, query: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Targets (n, …) and (m, …) as rows of a table of those that differ: (rows (n,), rows (m,), the table (r, …)).
+
+    Raises `InvalidInput` where their shapes differ."""
+    if train.shape[1:] != query.shape[1:]:
+        raise InvalidInput(f"The training examples have targets of shape {train.shape[1:]}, and the queries "
+                           f"{query.shape[1:]}; give both the same.")
+    table, rows = np.unique(np.concatenate([train, query]), axis=0, return_inverse=True)
+    rows = rows.reshape(-1).astype(np.int64)
+    return rows[:len(train)], rows[len(train):], table
+
+
+def spelled(targets: np.ndarray) -> tuple[str, ...]:
+    """What each of the targets (r, …) is called: its first numbers."""
+    flat = targets.reshape(len(targets), -1)
+    more = f", … ({flat.shape[1]:,} numbers)" if flat.shape[1] > SPELLED else ""
+    return tuple(", ".join(f"{value:.4g}" for value in row[:SPELLED]) + more for row in flat)
 
 
 def _check_classes(y_train: np.ndarray, y_query: np.ndarray) -> None:

@@ -46,6 +46,8 @@ class Dataset:
     and their labels are the answers that they state.
     texts: what the text columns of a table say, one text an example of both splits; None where it has no such column.
     shape: of one example in its source, where this says it; else ().
+    targets: (r, …) where a model is trained on numbers by a loss of the user's own, else None: labels are rows of
+    them, and the names of classes are their texts.
     behind: the name of a stored file whose examples stand behind the training examples, which no model trains on.
     """
 
@@ -74,6 +76,7 @@ class Dataset:
     texts: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     behind: str = ""
     shape: tuple[int, ...] = ()
+    targets: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for split in SPLITS:
@@ -93,6 +96,16 @@ class Dataset:
     @property
     def n_classes(self) -> int:
         return len(self.class_names)
+
+    @property
+    def n_outputs(self) -> int:
+        """What a model is built for: the classes, or the numbers of one target."""
+        return self.n_classes if self.targets is None else max(1, self.targets[0].size)
+
+    def check_classes(self, asked: str) -> None:
+        """Raises `InvalidInput` where examples have targets, with what is `asked` in its beginning."""
+        if self.targets is not None:
+            raise InvalidInput(f"{asked} needs classes, and these examples have targets; choose data with classes.")
 
     @property
     def n_features(self) -> int:
@@ -134,7 +147,7 @@ class Dataset:
     @property
     def noun(self) -> str:
         """What a class of an example is called: a text has no label, but the answer that it states."""
-        return "label" if self.records is None else "answer"
+        return "answer" if self.records is not None else "label" if self.targets is None else "target"
 
     def record(self, split: str, index: int) -> Record | None:
         """One example as a text; None where examples are not records."""
@@ -145,7 +158,7 @@ class Dataset:
         """The sha256 of all features, labels, candidates and of the scale, or of the records; computed once."""
         if self.records is not None:
             return hashlib.sha256("".join(map(records_fingerprint, self.records)).encode()).hexdigest()
-        extra = () if self.candidates is None else (self.candidates,)
+        extra = [one for one in (self.candidates, self.targets) if one is not None]
         return digest(self.raw_train, self.y_train, self.raw_test, self.y_test, np.array([self.scale]), *extra)
 
     def _raw(self, split: str) -> np.ndarray:

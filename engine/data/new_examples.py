@@ -24,6 +24,8 @@ from engine.data.tables import rows_beside
 MOST = 200_000
 """Files of a folder."""
 NPZ = ("x", "y")
+TARGETS = ("The training data have targets; score new examples with targets in Python, by "
+           "`wf.problem(…, new_candidates=…)`.")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "",
     """
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
+    if dataset.targets is not None:
+        raise InvalidInput(TARGETS)
     if dataset.records is not None:
         return of_records(read_jsonl(path, turns, mark), dataset)
     suffix = path.suffix.lower()

@@ -16,9 +16,9 @@ from engine.data.arrays import KEYS, OPTIONAL, Arrays, from_arrays
 NOUN = "npz file"
 
 
-def load_npz(source: ZipSource, *, max_bytes: int = MAX_BYTES) -> Arrays:
+def load_npz(source: ZipSource, *, max_bytes: int = MAX_BYTES, targets: bool = False) -> Arrays:
     """Read `x_train`, `y_train`, `x_query`, `y_query`, optional `candidates` and `flags` from a path or a binary
-    file.
+    file. targets: as `from_arrays` takes it.
 
     Never unpickles. Raises MissingData if there is no such file; InvalidInput if it is not such an npz, if file,
     contents or contents as float64 reach `max_bytes`, or for whatever `from_arrays` refuses.
@@ -36,7 +36,7 @@ def load_npz(source: ZipSource, *, max_bytes: int = MAX_BYTES) -> Arrays:
             read = {key: arrays[key] for key in arrays.files}
     except (*FAULTS, ValueError):
         raise InvalidInput(f"The {NOUN} is damaged or encrypted; save it again with numpy.savez.") from None
-    return from_arrays(**read)
+    return from_arrays(**read, targets=targets)
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:

@@ -25,10 +25,11 @@ class UploadOptions(Sparse):
     table, the column with the labels; empty for the one that its name or its values tell. queries: the split whose
     examples are the verified queries, while others but the training examples are left out; empty for all of them.
     embeddings: the name of stored ones that are the features (`engine.data.embeddings`). turns, mark: of records, as
-    `engine.data.records.read_jsonl` takes them, the latter as its rules.
+    `engine.data.records.read_jsonl` takes them, the latter as its rules. targets: of arrays and tables, whether their
+    labels are numbers for a loss of the user's own; `label` may then name several columns, with commas between them.
     """
 
-    unwritten: ClassVar = ("label", "queries", "embeddings", "turns", "mark")
+    unwritten: ClassVar = ("label", "queries", "embeddings", "turns", "mark", "targets")
     of: str
     color: Literal["as they are", "grayscale", "rgb"] = "as they are"
     size: Annotated[Count, Field(ge=SIZES[0], le=SIZES[1])] | None = None
@@ -39,6 +40,7 @@ class UploadOptions(Sparse):
     embeddings: str = ""
     turns: Turns = "last"
     mark: dict[str, str] = {}
+    targets: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -47,7 +49,9 @@ class UploadOptions(Sparse):
 
     def applied(self, dataset: Dataset) -> Dataset:
         """The dataset with its classes and verified examples. Raises `InvalidInput` as `queried`, `mapped` and
-        `verified` do."""
+        `verified` do, and for classes of what has none."""
+        if dataset.targets is not None and (self.classes or self.trusted):
+            raise InvalidInput("The examples have targets, and no classes to rename or to verify; leave these out.")
         if self.queries:
             dataset = queried(dataset, self.queries)
         if self.classes:

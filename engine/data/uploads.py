@@ -26,6 +26,7 @@ from engine.data.npz import load_npz
 from engine.data.packing import packed
 from engine.data.record_forms import are_records
 from engine.data.tables import load_table
+from engine.data.target_tables import load_targets
 from engine.data.upload_options import UploadOptions
 
 PREFIX = "upload-"
@@ -204,13 +205,18 @@ def read(chosen: UploadOptions, name: str) -> Dataset:
     """The dataset of a reading, by a name. Raises as `load` does, and `InvalidInput` where it does not fit the data."""
     path, usual = FILES.require(chosen.of), UploadOptions(of=chosen.of)
     given = {field for field in UploadOptions.model_fields if getattr(chosen, field) != getattr(usual, field)}
+    if chosen.targets and path.suffix not in (ARRAYS, *TABLES):
+        raise InvalidInput("A loss of your own is for targets in an npz or a table; leave out the loss for images by "
+                           "class and for records.")
     unfit = given - OF_RECORDS if path.suffix == RECORDS else given & OF_RECORDS
     if unfit or chosen.embeddings and path.suffix == ARRAYS:
         raise InvalidInput(f"`{min(unfit, default='embeddings')}` does not apply to such data; leave it out.")
     files = chosen.model_copy(update={"classes": {}, "trusted": {}, "queries": ""})
     dataset = chosen.applied(replace(_loaded(path, path.stat().st_mtime_ns,
                                              canonical_json(files.model_dump(mode="json"))), name=name))
-    return dataset if dataset.records else replace(dataset, said=(*dataset.said, *spellings.sentences(dataset)))
+    if dataset.records or chosen.targets:
+        return dataset
+    return replace(dataset, said=(*dataset.said, *spellings.sentences(dataset)))
 
 
 @lru_cache(maxsize=1)
@@ -229,10 +235,11 @@ def _pictures(path: Path, name: str, chosen: UploadOptions) -> Dataset:
 
 
 LOADERS: dict[str, Callable[[Path, str, UploadOptions], Dataset]] = {
-    ARRAYS: lambda path, name, chosen: load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays"),
+    ARRAYS: lambda path, name, chosen: load_npz(path, max_bytes=MOST_BYTES, targets=chosen.targets).dataset(
+        name, "Your arrays"),
     RECORDS: lambda path, name, chosen: record_sets.own(path, name, "Your records", chosen.turns, chosen.mark),
     PICTURES: _pictures,
-    **dict.fromkeys(TABLES, lambda path, name, chosen: load_table(
+    **dict.fromkeys(TABLES, lambda path, name, chosen: (load_targets if chosen.targets else load_table)(
         path, name=name, title="Your table", max_bytes=MOST_BYTES, label=chosen.label,
         embeddings=embeddings.read(chosen.embeddings)))}
 

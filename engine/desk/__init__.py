@@ -5,8 +5,8 @@ from engine.desk.jobs import Jobs
 from engine.desk.memory import BoundedMemory
 from engine.desk.waiting import Waiting
 from engine.jobs import TimeEstimate
-from engine.problems import Problem, ProblemSource, SampledProblem
+from engine.problems import Problem, ProblemSource, SampledProblem, TargetProblem
 from engine.requests import JobRequest
 
 __all__ = ["BoundedMemory", "Desk", "TimeEstimate", "JobRequest", "Jobs", "Problem", "ProblemSource", "SampledProblem",
-           "Waiting"]
+           "TargetProblem", "Waiting"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from engine.basics.errors import WhichfluenceError
 from engine.data import DATASETS, Dataset, Sample, fashion_small, holds_records, load, originals, title, uploads
+from engine.data.arrays import spelled
 from engine.data.columns import UnclearLabels
 from engine.data.embeddings import keep as keep_embeddings
 from engine.data.filters import AND, OR, rows_in, too_many

@@ -15,6 +15,7 @@ from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
 from engine.models.network import ALL as ALL_PARAMETERS
 from engine.models.own_architecture import Declaration, declared
 from engine.models.recipe import TrainingRecipe
+from engine.problems.families import TARGETS, family
 from engine.problems.source import SOFTMAX, ProblemSource
 
 POOL = {"cifar10": 2, FIRST: 2}
@@ -46,8 +47,10 @@ def offered(dataset: str) -> list[str]:
     """The models that can be trained on a dataset, by its name; the first is the one to begin with."""
     texts, own = data.holds_records(dataset), declared()
     models = (sorted(loading.available(), key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]) if texts else [
-        SOFTMAX, *MODELS]
+        SOFTMAX, *(name for name in MODELS if family(name) is not TARGETS)]
     if own and own.data == dataset:
+        if own.loss:
+            return [own.name]
         return [own.name, *(name for name in models if name != own.name)]
     return models
 

@@ -18,7 +18,7 @@ from engine.applications.noisy_labels.fault import fault
 from engine.applications.noisy_labels.held_out import FIRST, MISJUDGED, HeldOut, HeldOutRequest
 from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.learners import REGRESSIONS, learner
-from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
+from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, SEARCH, VERIFIED
 from engine.applications.noisy_labels.own import coverage, usual_model
 from engine.applications.noisy_labels.pace import Pace, pace
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, label_method, suspicion

@@ -4,6 +4,7 @@ one entry here."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.analysis import error_curves
@@ -12,7 +13,7 @@ from engine.desk import language_presets
 from engine.desk.preset import Preset, steps
 from engine.estimators import ESTIMATORS
 from engine.experiments import network
-from engine.problems import PROBLEMS, ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import PROBLEMS, ModuleProblem, Problem, SoftmaxProblem, TargetProblem
 from engine.scoring import controlled
 from engine.scoring.named import CODE, NAMED, OF_TOKENS, TRAINING_RUN, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -80,14 +81,15 @@ PROJECTED = ("influence_function_logra", "influence_function_factgrass", "tracks
 
 
 def _named(model: type[Problem]) -> list[Scoring]:
-    return [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
-            and method.row not in (TRAINING_RUN, CODE)
-            and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
+    asked = [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
+             and method.row not in (TRAINING_RUN, CODE)
+             and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
+    return [one for one in asked if model is not TargetProblem or not TargetProblem.refusal(one.specification)]
 
 
-def _named_of_networks() -> tuple[Scoring, ...]:
+def _named_of_networks(model: type[Problem] = ModuleProblem) -> tuple[Scoring, ...]:
     """Without what needs the whole Hessian or a positive definite one."""
-    return tuple(scoring for scoring in _named(ModuleProblem)
+    return tuple(scoring for scoring in _named(model)
                  if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
 
 
@@ -174,6 +176,19 @@ def _networks() -> tuple[Preset, ...]:
     )
 
 
+def _of_targets() -> tuple[Preset, ...]:
+    """Of networks, what can be asked without classes."""
+    given = {preset.name: preset for preset in _networks()}
+    return (
+        Preset("first", "First look", "One step exactly, its first-order term, five steps, and the influence function "
+               "with EK-FAC. Compare the influence function with the steps.",
+               (*steps("query_loss"), controlled.step_scoring("query_loss", controlled.ETA, "first_order"),
+                controlled.unrolled_scoring(), controlled.response(solver="ekfac")), (0, 3)),
+        given["vary-t"], given["training"],
+        replace(given["table-1"], scorings=_named_of_networks(TargetProblem), pair=(0, 1)),
+        replace(given["solvers"], scorings=_solvers(NETWORK_SOLVED, TargetProblem)), given["run"])
+
+
 FIRST = ("query_loss", "hard_margin", "query_logit")
 VARY_B = Preset("vary-b", "Vary B", "One step, read by every behavior with a gradient. Soft margin and "
                 "probability rank exactly as query loss does; the logit does not.", _behaviors(), (0, 1))
@@ -183,13 +198,17 @@ NETWORKS: Mapping[str, Preset] = {preset.name: preset for preset in _networks()}
 """name -> preset, where it cannot."""
 LANGUAGE: Mapping[str, Preset] = {preset.name: preset for preset in language_presets.PRESETS}
 """name -> preset, for language models."""
-KINDS = (CONVEX, NETWORKS, LANGUAGE)
+TARGETS: Mapping[str, Preset] = {preset.name: preset for preset in _of_targets()}
+"""name -> preset, for networks trained on targets."""
+KINDS = (CONVEX, NETWORKS, LANGUAGE, TARGETS)
 
 
 def offered(model: type[Problem]) -> Mapping[str, Preset]:
     """name -> preset for a class of problems."""
     if model.reads == "tokens":
         return LANGUAGE
+    if model.reads == "targets":
+        return TARGETS
     return CONVEX if model.convex else NETWORKS
 
 
@@ -218,7 +237,7 @@ def translated(scorings: Sequence[Scoring], model: type[Problem]) -> Preset | No
     if name:
         return own.get(COUNTERPARTS.get(name, name), own.get(name, own["first"]))
     return own["first"] if any(
-        scoring.readout.reads != model.reads for scoring in scorings if scoring.route.implies) else None
+        not scoring.readout.fits(model.reads) for scoring in scorings if scoring.route.implies) else None
 
 
 def _matching(scorings: Sequence[Scoring], presets: Mapping[str, Preset]) -> str | None:

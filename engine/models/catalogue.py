@@ -16,6 +16,7 @@ from engine.basics.registry import Registry
 from engine.models.cifar_forms import FORMS, OF_STUDIES
 from engine.models.cnn import cnn
 from engine.models.linear import linear
+from engine.models.losses import Loss
 from engine.models.mlp import mlp
 
 Build = Callable[[tuple[int, ...], int], nn.Module]
@@ -30,10 +31,12 @@ MODELS: Registry[Build] = Registry("model", {**OWN, **FORMS, **OF_STUDIES})
 @dataclass(frozen=True)
 class Own:
     """What is known of a model that a user's code registered. shape: of one input where it is declared, else ().
-    code: the fingerprint of what builds it, which tells two models under one name apart."""
+    code: the fingerprint of what builds it, which tells two models under one name apart. loss: of the user's own, of
+    outputs and targets; None where it is trained on classes."""
 
     shape: tuple[int, ...]
     code: str
+    loss: Loss | None = None
 
 
 OWNED: dict[str, Own] = {}

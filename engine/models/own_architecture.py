@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field
@@ -29,7 +29,7 @@ from engine.basics.fingerprint import fingerprint
 from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import OWNED, Own, register_own
-from engine.models.losses import check_logits
+from engine.models.losses import Loss, check_logits
 from engine.models.wrapped import in_precision, returning_logits, unwrapped
 
 VARIABLE = "WHICHFLUENCE_MODEL"
@@ -40,17 +40,19 @@ class Declaration(Value):
     """An architecture, and what the pages begin with.
 
     name: what it is called in sources and on pages. function: `module:function` of a function of (shape, classes), or
-    of nothing, that returns a torch module (b, *shape) -> (b, classes); or the name of a model of the catalogue.
-    shape: of one input, where the data do not say it: (1, 28, 28), or (16,) of token ids. whole: whether inputs stay
-    whole numbers (int64), as an embedding takes them. recipe: how it is trained where it comes without weights, and
-    was trained where it comes with them. l2: λ of its objective, where the recipe states it. data, weights: the names
-    under which both are kept here, or none.
+    of nothing, that returns a torch module (b, *shape) -> (b, classes); or the name of a model of the catalogue. shape:
+    of one input, where the data do not say it: (1, 28, 28), or (16,) of token ids. whole: whether inputs stay whole
+    numbers (int64), as an embedding takes them. loss: `module:function` of a function of (outputs (b, C), targets (b,
+    …)) -> (b,), where the model is trained on targets; empty for classes. recipe: how it is trained where it comes
+    without weights, and was trained where it comes with them. l2: λ of its objective, where the recipe states it. data,
+    weights: the names under which both are kept here, or none.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=300)]
     function: str
     shape: tuple[Annotated[Count, Field(ge=1)], ...] = ()
     whole: bool = False
+    loss: str = ""
     recipe: AnyRecipe | None = None
     l2: Number | None = None
     data: str = ""
@@ -73,7 +75,8 @@ class Declaration(Value):
         return "export " + " ".join(f"{name}={shlex.quote(value)}" for name, value in pairs.items())
 
     def _variables(self, others: Sequence[str]) -> dict[str, str]:
-        return {plugins.VARIABLE: ",".join(dict.fromkeys([*others, *filter(None, [self.module]), PLUGIN])),
+        return {plugins.VARIABLE: ",".join(dict.fromkeys([*others, *filter(None, [
+            self.module, self.loss.rpartition(":")[0]]), PLUGIN])),
                 VARIABLE: canonical_json(self.model_dump(mode="json", exclude_defaults=True))}
 
 
@@ -137,15 +140,21 @@ def register(own: Declaration) -> None:
     """Put a declared architecture among the models, where the catalogue does not have it. Raises `InvalidInput` where
     it cannot be had."""
     if own.module and own.name not in OWNED:
-        function = _function(own.function)
-        register_own(own.name, _build(own, function), Own(own.shape, fingerprint((function, own.shape, own.whole))))
+        function, loss = _function(own.function), loss_of(own.loss)
+        code = (function, own.shape, own.whole, *([loss] if loss else []))
+        register_own(own.name, _build(own, function), Own(own.shape, fingerprint(code), loss))
 
 
-def builder(text: str) -> Callable[[tuple[int, ...], int], nn.Module]:
+def loss_of(text: str) -> Loss | None:
+    """The loss that FILE.py:FUNCTION or MODULE:FUNCTION names; None where it names none. Raises `InvalidInput`."""
+    return _function(importable(text), "loss") if text else None
+
+
+def builder(text: str, loss: str = "") -> Callable[[tuple[int, ...], int], nn.Module]:
     """(shape, classes) -> the module with fresh weights, of FILE.py:FUNCTION or MODULE:FUNCTION, as a `Declaration` of
-    it has them. Raises `InvalidInput`, as does what it returns."""
+    it and its loss has them. Raises `InvalidInput`, as does what it returns."""
     function = importable(text)
-    return _build(Declaration(name=function, function=function), _function(function))
+    return _build(Declaration(name=function, function=function, loss=loss), _function(function))
 
 
 def shape_taken(own: Declaration, shapes: Sequence[tuple[int, ...]], classes: int) -> tuple[int, ...]:
@@ -165,19 +174,20 @@ def _takes(own: Declaration, shape: tuple[int, ...], classes: int) -> bool:
     return True
 
 
-def _function(text: str) -> Callable[..., nn.Module]:
+def _function(text: str, noun: str = "model") -> Callable[..., Any]:
     name, _, attribute = text.rpartition(":")
     try:
         function = attrgetter(attribute)(importlib.import_module(name))
     except (Exception, SystemExit) as error:  # a user's module may raise anything, and a script may end
-        raise InvalidInput(f"The model `{text}` cannot be imported ({type(error).__name__}: "
+        raise InvalidInput(f"The {noun} `{text}` cannot be imported ({type(error).__name__}: "
                            f"{' '.join(str(error).split())}); "
                            "give FILE.py:FUNCTION or MODULE:FUNCTION that Python can import.") from error
-    if isinstance(function, nn.Module):
+    if isinstance(function, nn.Module) and noun == "model":
         raise InvalidInput(f"`{text}` is a module with weights, and every training begins with fresh ones; name its "
                            "class, or a function that returns a new module.")
     if not callable(function):
-        raise InvalidInput(f"`{text}` is a {type(function).__name__}; name a function that returns a torch module.")
+        returned = "a torch module" if noun == "model" else "one loss per example"
+        raise InvalidInput(f"`{text}` is a {type(function).__name__}; name a function that returns {returned}.")
     return function
 
 
@@ -199,7 +209,7 @@ def _build(own: Declaration, function: Callable[..., nn.Module]) -> Callable[[tu
             module = in_precision(module, torch.float32)
         if own.whole:
             module.register_forward_pre_hook(_as_whole)
-        _tried(own.name, module, tuple(shape), classes)
+        _tried(own, module, tuple(shape), classes)
         return module
 
     return build
@@ -231,9 +241,9 @@ def _as_whole(_module: nn.Module, inputs: tuple) -> tuple:
     return (inputs[0].long(), *inputs[1:])
 
 
-def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
-    """Raises `InvalidInput` where two inputs do not come out as (2, classes)."""
-    training = module.training
+def _tried(own: Declaration, module: nn.Module, shape: tuple[int, ...], classes: int) -> None:
+    """Raises `InvalidInput` where two inputs do not come out as (2, classes); with a loss of one's own, as (2, C)."""
+    name, training = own.name, module.training
     try:
         with torch.no_grad():
             outputs = module.eval()(torch.zeros(2, *shape))
@@ -246,7 +256,11 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
     if not isinstance(outputs, Tensor):
         raise InvalidInput(f"`{name}` returns a {type(outputs).__name__}; let it return the class logits alone, or "
                            "under the name `logits`.")
-    if outputs.shape != (2, classes):
+    if own.loss:
+        if outputs.ndim != 2 or len(outputs) != 2:
+            raise InvalidInput(f"`{name}` returns shape {tuple(outputs.shape)} for two inputs; it must be (2, C), one "
+                               "row of outputs for each input, also where C is 1.")
+    elif outputs.shape != (2, classes):
         raise InvalidInput(f"`{name}` returns shape {tuple(outputs.shape)} for two inputs; it must be (2, {classes}), "
                            "one logit for each class of the data.")
     check_logits(outputs)

@@ -11,7 +11,7 @@ from engine.problems.source import ProblemSource, SampledProblem, build_cached
 from engine.problems.targets import OfTargets, TargetProblem
 
 PROBLEMS: Registry[type[Problem]] = Registry("kind of problem", {
-    one.kind: one for one in (SoftmaxProblem, ModuleProblem, CausalProblem)})
+    one.kind: one for one in (SoftmaxProblem, ModuleProblem, TargetProblem, CausalProblem)})
 
 __all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "SampledProblem", "ModuleProblem", "OfTargets", "Problem",
            "ProblemSource", "SoftmaxProblem", "TargetProblem", "build_cached", "by_form", "by_reads"]

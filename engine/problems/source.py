@@ -25,7 +25,8 @@ from engine.models.causal.marked import Mark
 from engine.models.network import ALL
 from engine.models.recipe import TrainingRecipe
 from engine.problems.candidates import Part
-from engine.problems.families import NETWORKS, SOFTMAX, Family, Observer, family
+from engine.problems.families import SOFTMAX, Family, Observer, family
+from engine.problems.families.network import NetworkFamily
 from engine.problems.problem import Problem, pick_device
 
 Size = Annotated[Count, Field(ge=1)]
@@ -132,7 +133,9 @@ class ProblemSource(Value):
 
     def build_module(self) -> nn.Module:
         """The network with fresh weights."""
-        return NETWORKS.module(self)
+        own = self.family
+        assert isinstance(own, NetworkFamily), "asked of networks alone"
+        return own.module(self)
 
     def draw(self) -> tuple[data.Dataset, data.Sample]:
         """The dataset and what is drawn of it, new candidates behind the training examples. Raises `InvalidInput` or
@@ -259,7 +262,10 @@ class SampledProblem:
         """What the candidates outside the training set are called."""
         return self.sample.new[:len(self.problem.candidates)]
 
-    def test_accuracy(self) -> float:
+    def test_accuracy(self) -> float | None:
+        """The share of test examples classified correctly; None where they have targets."""
+        if self.dataset.targets is not None:
+            return None
         return self.problem.accuracy(self.x_test, self.sample.y_test)
 
 

@@ -20,11 +20,10 @@ from engine.models.losses import Loss
 from engine.problems.candidates import Arraylike
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
-from engine.question.behavior import Behavior, Readout, Reads
+from engine.question.behavior import OWN_LOSS, Behavior, Readout, Reads
 from engine.question.behaviors import autograd_signal
-
-OWN_LOSS = "query_loss"
-"""The behavior that is minus the loss, whatever the loss is."""
+from engine.question.interventions import Relabel
+from engine.question.specification import Specification
 
 
 class OfTargets:
@@ -56,8 +55,9 @@ class TargetProblem(ModuleProblem):
     Raises `InvalidInput` as `ModuleProblem` does, but for labels.
     """
 
-    noun = "a network trained on targets"
+    kind, noun = "targets", "a network trained on targets"
     reads: ClassVar[Reads] = "targets"
+    unoffered = frozenset({"auxiliary", "relabel"})
     offers = ModuleProblem.offers - {"labels", "margins"}
     loss: OfTargets
 
@@ -66,6 +66,9 @@ class TargetProblem(ModuleProblem):
 
     def _check_labels(self, classes: int) -> None:
         """As `_check_range`."""
+
+    def prepare(self) -> None:
+        self.facts, self.query_logits  # noqa: B018 - trains
 
     def with_outside(self, x: Arraylike, y: Arraylike, candidates: Arraylike | Iterable[int] | None = None) -> Self:
         """y: the targets (o, …) of the candidates."""
@@ -77,8 +80,22 @@ class TargetProblem(ModuleProblem):
         wide = type(self)(self.network, *self.trained_examples, **{**self._settings, "loss": loss})
         return super(TargetProblem, wide).with_outside(x, torch.arange(len(known), len(known) + len(new)), candidates)
 
-    def check_behavior(self, behavior: Behavior) -> None:
-        if behavior.name != OWN_LOSS and not behavior.own:
+    @classmethod
+    def refusal(cls, specification: Specification) -> str:
+        """Why none of its problems has an answer to it, as a sentence; empty where one may."""
+        try:
+            cls.check_behavior(specification.readout)
+            if specification.intervention.label_free:
+                cls.check_raised(specification.readout)
+            if isinstance(specification.intervention, Relabel):
+                cls.check_label(specification.intervention.label)
+        except InvalidInput as error:
+            return str(error)
+        return ""
+
+    @classmethod
+    def check_behavior(cls, behavior: Behavior) -> None:
+        if not behavior.fits(cls.reads):
             raise InvalidInput(f"The behavior `{behavior.name}` is read off class logits, and this network is trained "
                                f"on targets; use `{OWN_LOSS}`, minus its own loss at the query, or a function of "
                                "outputs and targets by `register_behavior`.")
@@ -91,9 +108,11 @@ class TargetProblem(ModuleProblem):
         return replace(behavior, value=value, signal=behavior.signal and autograd_signal(value), difference=None,
                        steepest=None)
 
-    def check_raised(self, behavior: Behavior) -> None:
+    @classmethod
+    def check_raised(cls, behavior: Behavior) -> None:
         raise InvalidInput("The label-free loss raises the output of a class, and this network is trained on targets; "
                            "choose an intervention on its own loss, such as `add_occurrence`.")
 
-    def check_label(self, label: int) -> None:
+    @classmethod
+    def check_label(cls, label: int) -> None:
         raise InvalidInput("The examples have targets, and no class to relabel to; remove or upweight them.")

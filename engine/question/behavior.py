@@ -23,6 +23,9 @@ Difference = Callable[[Tensor, Tensor, Tensor], Tensor]
 Reads = Literal["classes", "tokens", "targets"]
 """What f(q) are: the logits of classes, what is read off the tokens of a record, or what is compared with targets."""
 
+OWN_LOSS = "query_loss"
+"""The behavior that is minus the loss, whatever the loss is."""
+
 
 @dataclass(frozen=True)
 class Behavior:
@@ -58,6 +61,11 @@ class Behavior:
     def value_title(self) -> str:
         """What a value of it is called, and of what it is the negative: `log-likelihood (minus the query loss)`."""
         return (self.quantity or self.title) + (f" (minus the {self.minus})" if self.minus else "")
+
+    def fits(self, reads: Reads) -> bool:
+        """Whether it is read off such outputs: off those compared with targets `OWN_LOSS` and a user's own are."""
+        return self.reads == reads or reads == "targets" and self.reads == "classes" and (
+            self.own or self.name == OWN_LOSS)
 
     @property
     def direction(self) -> str:

@@ -31,8 +31,8 @@ BEHAVIORS = Behaviors("behavior", (*CLASS_BEHAVIORS, *TOKEN_BEHAVIORS))
 
 
 def reading(reads: Reads) -> tuple[str, ...]:
-    """The names of the registered behaviors that are read off class logits, or off tokens."""
-    return tuple(name for name, behavior in BEHAVIORS.items() if behavior.reads == reads)
+    """The names of the registered behaviors that are read off class logits, off tokens, or off targets."""
+    return tuple(name for name, behavior in BEHAVIORS.items() if behavior.fits(reads))
 
 
 def autograd_signal(value: Readout) -> Readout:

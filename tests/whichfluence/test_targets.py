@@ -149,3 +149,36 @@ def test_a_loss_that_is_not_one_number_an_example_is_refused(data, loss, said):
     x, queries = data
     with pytest.raises(wf.InvalidInput, match=said):
         wf.problem(network(2), (x, torch.randn(12, 2)), (queries, torch.randn(3, 2)), loss=loss)
+
+
+def test_a_recorded_training_on_targets_replays(data, tmp_path):
+    torch.manual_seed(1)
+    x, t, module = torch.randn(12, 4), torch.randn(12, 2), network(2).float()
+    start = {name: value.clone() for name, value in module.state_dict().items()}
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    batches = [torch.randperm(12) for _ in range(3)]
+    with wf.Recorder(tmp_path / "run", module, optimizer) as recorder:
+        for order in batches:
+            for rows in order.split(4):
+                recorder.batch(x[rows], t[rows])
+                optimizer.zero_grad()
+                squared(module(x[rows]), t[rows]).mean().backward()
+                optimizer.step()
+
+    def ended(weights):
+        """−loss at the queries after the same steps, the losses of the examples weighted."""
+        again = network(2)
+        again.load_state_dict({name: value.double() for name, value in start.items()})
+        values = dict(again.named_parameters())
+        for order in batches:
+            for rows in order.split(4):
+                each = squared(functional_call(again, values, (x[rows].double(),)), t[rows].double())
+                slopes = torch.autograd.grad((weights[rows] * each).sum() / 4, list(values.values()), create_graph=True)
+                values = {name: value - 0.1 * slope
+                          for (name, value), slope in zip(values.items(), slopes, strict=True)}
+        return -squared(functional_call(again, values, (x[:3].double(),)), t[:3].double())
+
+    right = torch.autograd.functional.jacobian(ended, torch.ones(12, dtype=torch.float64))
+    problem = wf.problem(lambda: network(2).float(), (x, t), (x[:3], t[:3]), loss=squared, recording=tmp_path / "run")
+    found = wf.influence(problem, wf.Specification("query_loss", wf.Infinitesimal(), wf.Replay()))
+    assert found.values == pytest.approx(12 * right.numpy(), rel=1e-3, abs=1e-4)  # α = weight / n

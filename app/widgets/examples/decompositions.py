@@ -53,6 +53,8 @@ def _outputs(sampled: SampledProblem) -> list[str]:
     """What the columns of the model's outputs are called."""
     if sampled.problem.reads == "tokens":
         return [BEHAVIORS[name].title for name in reading("tokens")]
+    if sampled.problem.reads == "targets":
+        return [f"output {number}" for number in range(1, sampled.problem.classes + 1)]
     return list(sampled.dataset.class_names)
 
 

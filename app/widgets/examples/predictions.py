@@ -10,21 +10,22 @@ import torch
 from torch import Tensor
 
 from engine.basics.values import signed
-from engine.desk import Problem, SampledProblem
-from engine.desk.datasets import NO_ANSWER
+from engine.desk import Problem, SampledProblem, TargetProblem
+from engine.desk.datasets import NO_ANSWER, spelled
 from engine.question.token_behaviors import COLUMNS, stated_answer_preferred
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
 OF_ANSWER, OF_TOKEN = "p(answer)", "p per token"
 MARGIN, ANSWER, RESPONSE = (COLUMNS[name] for name in ("answer_margin", "answer_log_probability", "response_loss"))
-OTHER = "another answer"
+OTHER, LOSS = "another answer", "loss"
 
 
 @dataclass(frozen=True)
 class Prediction:
     """said: the class, or the stated answer where the model prefers it; empty of a record that states none. value: the
     probability of the label, or how far the stated answer's logit leads; without another choice its probability,
-    without an answer that of a response token, the geometric mean; measure: which of them. sentence: said, in more
+    without an answer that of a response token, the geometric mean; of an example with a target, whose outputs are the
+    sentence and of which nothing is said, its loss; measure: which of them. sentence: said, in more
     words."""
 
     said: str
@@ -51,6 +52,8 @@ def of_queries(sampled: SampledProblem) -> list[Prediction]:
     """Of every query, in the order of the draw."""
     problem = sampled.problem
     logits = problem.query_logits
+    if sampled.dataset.targets is not None:
+        return _of_targets(sampled, logits, problem.query_labels)
     return _read(sampled, logits if sampled.dataset.records is not None else logits.softmax(-1), sampled.sample.y_query)
 
 
@@ -58,6 +61,8 @@ def of_training(sampled: SampledProblem, rows: Sequence[int]) -> list[Prediction
     """Of training examples, or new candidates, by their rows."""
     problem = sampled.problem
     chosen, texts = torch.as_tensor(list(rows), device=problem.device), sampled.dataset.records is not None
+    if sampled.dataset.targets is not None:
+        return _of_targets(sampled, _outputs(problem, problem.units(chosen).x), problem.units(chosen).y)
     if problem.adds(chosen):
         outputs = _outputs(problem, problem.units(chosen).x)
         outputs = outputs if texts else outputs.softmax(-1)
@@ -71,6 +76,13 @@ def of_training(sampled: SampledProblem, rows: Sequence[int]) -> list[Prediction
 def _outputs(problem: Problem, x: Tensor) -> Tensor:
     with problem.exclusive:
         return problem.outputs(x)
+
+
+def _of_targets(sampled: SampledProblem, outputs: Tensor, rows: Tensor) -> list[Prediction]:
+    """Of outputs (b, C) and the rows (b,) of their targets."""
+    assert isinstance(sampled.problem, TargetProblem), "of data with targets"
+    return [Prediction("", words, loss, LOSS) for words, loss in zip(
+        spelled(outputs.double().cpu().numpy()), sampled.problem.loss(outputs, rows).tolist(), strict=True)]
 
 
 def _read(sampled: SampledProblem, outputs: Tensor, labels: Iterable[int]) -> list[Prediction]:

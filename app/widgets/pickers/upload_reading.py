@@ -27,6 +27,8 @@ def preview(name: str, content: str) -> Preview:
 
 def show(name: str, take: Callable[[str], None]) -> None:
     """The inputs that fit an upload, and the button that reads it so. take: chooses data by their name."""
+    if datasets.reading(name).targets:  # which columns these are was said where the program started
+        return
     understood = preview(name, datasets.content(name))
     if not (understood.columns or datasets.holds_records(name) or datasets.holds_pictures(name)):
         return

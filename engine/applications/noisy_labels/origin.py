@@ -11,18 +11,20 @@ from engine.data import Dataset
 VERIFIED: Final = "verified"
 IN_DOUBT: Final = "labels in doubt"
 IN_TURN: Final = "cross-validation"
+SEARCH = "A search for noisy labels"
 
 
 def check_origin(dataset: Dataset, own: bool, trusted_from: str) -> None:
-    """Raises `InvalidInput` where a user's own data bring no test split and nobody said to trust a part of the
-    labels in doubt, and where that is said of data with verified labels."""
+    """Raises `InvalidInput` for targets, where a user's own data bring no test split and nobody said to trust a part
+    of the labels in doubt, and where that is said of data with verified labels."""
+    dataset.check_classes(SEARCH)
     if trusted_from == IN_TURN:
         return
     in_doubt = own and dataset.test_from_train
     if in_doubt and trusted_from != IN_DOUBT:
         raise InvalidInput("These data have no `test` folder, so no label is verified: put verified images into "
                            "`test/CLASS` beside `train/CLASS`, or trust no label, with `trusted_from` as "
-                           "\"{IN_TURN}\", or trust some of the unverified labels, as \"{IN_DOUBT}\".")
+                           f"\"{IN_TURN}\", or trust some of the unverified labels, as \"{IN_DOUBT}\".")
     if not in_doubt and trusted_from == IN_DOUBT:
         raise InvalidInput(f"`trusted_from` is \"{IN_DOUBT}\", but these data have verified labels; leave it out.")
 

@@ -12,11 +12,14 @@ BYTES = 16
 
 
 def of_arrays(x: np.ndarray, y: np.ndarray) -> list[bytes]:
-    """Of inputs (b, …) and classes (b,). Numbers count as float32, whole numbers as they are, the shape not at all."""
-    kind = np.float32 if x.dtype.kind == "f" else np.int64
-    rows = np.ascontiguousarray(x.reshape(len(x), -1).astype(kind))
-    labels = np.ascontiguousarray(y.astype(np.int64))
-    return [_digest(row.tobytes() + label.tobytes()) for row, label in zip(rows, labels, strict=True)]
+    """Of inputs (b, …), and classes (b,) or targets (b, …). Numbers count as float32, whole numbers as they are, the
+    shape not at all."""
+    return [_digest(row.tobytes() + own.tobytes()) for row, own in zip(*map(_rows, (x, y)), strict=True)]
+
+
+def _rows(values: np.ndarray) -> np.ndarray:
+    kind = np.float32 if values.dtype.kind == "f" else np.int64
+    return np.ascontiguousarray(values.reshape(len(values), -1).astype(kind))
 
 
 def matching(x: np.ndarray, y: np.ndarray, known: Collection[bytes]) -> list[bytes]:

@@ -112,13 +112,10 @@ class Recorder:
                            if next(part.parameters(recurse=False), None) is not None]
 
     def batch(self, x: Tensor, y: Tensor) -> None:
-        """Tell of the examples of the next step, before their forward pass: inputs (b, …), classes (b,)."""
-        if y.is_floating_point() or y.ndim != 1:
-            self.doubt("its targets are not classes, one number per example")
-            self._next([])
-        else:
-            given = x.detach().cpu()
-            self._next(of_arrays((given.float() if x.is_floating_point() else given).numpy(), y.detach().cpu().numpy()))
+        """Tell of the examples of the next step, before their forward pass: inputs (b, …), and classes (b,) or targets
+        (b, …)."""
+        self._next(of_arrays(*((one.float() if one.is_floating_point() else one).numpy()
+                               for one in (x.detach().cpu(), y.detach().cpu()))))
 
     def tokens(self, ids: Tensor, mask: Tensor, learned: Tensor) -> None:
         """The same for records (b, T): their tokens, which of them are there, and which the loss is a mean over."""

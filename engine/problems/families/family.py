@@ -52,6 +52,12 @@ class Family(ABC):
         if not self.records and dataset.records is not None:
             raise InvalidInput(f"`{dataset.name}` holds texts, and `{source.model}` is not a language model; use one "
                                "such as `World-0.4M`, or another dataset.")
+        if dataset.targets is not None and self.problem_class.reads != "targets":
+            raise InvalidInput(f"The examples of `{dataset.name}` have targets, and `{source.model}` is trained on "
+                               "classes; choose the model that came with its own loss.")
+        if dataset.targets is None and self.problem_class.reads == "targets":
+            raise InvalidInput(f"`{source.model}` is trained on targets by a loss of its own, and `{dataset.name}` has "
+                               "classes; choose the data that came with the model, or another model.")
 
     @abstractmethod
     def parameters(self, source: SourceFields) -> int:

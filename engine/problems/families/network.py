@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import nn
@@ -13,6 +13,7 @@ from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
 from engine.models import own_weights
 from engine.models.catalogue import OWNED, build_model
+from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import selected
 from engine.models.recipe import PAPER_CNN, Recipe, TrainingRecipe
 from engine.models.recorded import Recording, stored_recordings
@@ -32,14 +33,18 @@ NETWORK_RECIPE = PAPER_CNN.model_copy(update={"checkpoints": 5})
 class NetworkFamily(Family):
     """Networks by the names of `engine.models.catalogue`, trained with l2 as weight decay and the seed of the draw."""
 
-    problem_class = ModuleProblem
+    problem_class: ClassVar[type[ModuleProblem]] = ModuleProblem
     fields = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+
+    def loss(self, source: SourceFields, dataset: Dataset) -> Loss:
+        """Per example, of logits and labels."""
+        return per_example_cross_entropy
 
     def module(self, source: SourceFields) -> nn.Module:
         """The network with fresh weights."""
         dataset = data.load(source.dataset)
         self.check(source, dataset)
-        return build_model(source.model, input_shape(source.model, dataset, source.pool), dataset.n_classes)
+        return build_model(source.model, input_shape(source.model, dataset, source.pool), dataset.n_outputs)
 
     def parameters(self, source: SourceFields) -> int:
         module = self.module(source)
@@ -99,22 +104,23 @@ class NetworkFamily(Family):
         wide, queries = (self.inputs(source, dataset, x) for x in (sample.x_train, sample.x_query))
         x_train = wide.astype(np.float32, copy=False)
 
-        decay = self.recipe(source).rule.penalty
+        decay, loss = self.recipe(source).rule.penalty, self.loss(source, dataset)
 
         def build() -> nn.Module:
-            return build_model(source.model, shape, sample.n_classes)
+            return build_model(source.model, shape, sample.n_outputs)
 
         def problem(module: nn.Module, recipe: TrainingRecipe | None, **others: Any) -> ModuleProblem:
-            return ModuleProblem(module, wide, sample.y_train, queries, sample.y_query, sample.candidates,
-                                 parameters=source.selection, recipe=recipe, device=device,
-                                 **{"build": build, "seed": source.seed, "l2": decay, **others})
+            return self.problem_class(module, wide, sample.y_train, queries, sample.y_query, sample.candidates,
+                                      parameters=source.selection, recipe=recipe, device=device,
+                                      **{"build": build, "seed": source.seed, "l2": decay, "loss": loss, **others})
 
         if stored_recordings.is_recording(source.weights):
-            return of_recording(stored_recordings.load(source.weights), build, x_train, sample.y_train, problem)
+            y = sample.y_train if dataset.targets is None else dataset.targets[sample.y_train]
+            return of_recording(stored_recordings.load(source.weights), build, x_train, y, problem)
         recipe = self.recipe(source)
         if source.weights:
             return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None)
-        return self._trained(source, problem, build, (x_train, sample.y_train), device, watch)
+        return self._trained(source, problem, build, (x_train, sample.y_train, loss), device, watch)
 
     def inputs(self, source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
         given = pooled(source, dataset, x)
@@ -122,10 +128,10 @@ class NetworkFamily(Family):
         return given if flat else as_inputs(source.model, dataset, source.pool, given)
 
     def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],
-                 build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Observer
-                 ) -> ModuleProblem:
-        recipe = self.recipe(source)
-        network = trained(self.identity(source), build, *training, recipe, source.seed, device=device,
+                 build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray, Loss], device: str,
+                 watch: Observer) -> ModuleProblem:
+        recipe, (x, y, loss) = self.recipe(source), training
+        network = trained(self.identity(source), build, x, y, recipe, source.seed, loss=loss, device=device,
                           check=watch.check, progress=watch.progress)
         trained_problem = problem(network.module, recipe)
         trained_problem.keep_checkpoints(network.checkpoints)
@@ -134,7 +140,7 @@ class NetworkFamily(Family):
 
 def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
                  problem: Callable[..., ModuleProblem]) -> ModuleProblem:
-    """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints,
+    """The problem of a recorded training for training data x (n, …) and y (n,), or targets (n, …): where it ended, with its checkpoints,
     its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
     with) -> the problem."""
     opened_run = opened(run, build, matching(x, y, run.batches.known))
