@@ -88,7 +88,7 @@ def main() -> None:
 async def serving(_app: st.App) -> AsyncIterator[None]:
     """Around the life of a server, whose first visitor waits for no import."""
     from app.home import first_look
-    from app.widgets.pickers import pickers  # noqa: F401
+    from app.widgets.pickers import pickers, specification_list  # noqa: F401
 
     ahead.begin()
     ahead.ask("first", first_look.ahead())

@@ -72,8 +72,13 @@ def show(lessons: Mapping[str, Lesson]) -> None:
         with st.container(horizontal=True):
             downloads.file_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
                                   "class:answers")
-            st.button("Begin a new class", icon=":material/restart_alt:", on_click=Answers().clear,
+            st.button("Begin a new class", icon=":material/restart_alt:", on_click=_begin,
                       help="Deletes the answers of the devices that joined.")
+
+
+def _begin() -> None:
+    Answers().clear()
+    st.session_state.pop(_SHOWN, None)  # devices follow this lesson again
 
 
 def answers_csv(lessons: Mapping[str, Lesson]) -> str:

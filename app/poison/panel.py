@@ -55,8 +55,8 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
     """The table of mistakes; returns the chosen queries."""
     wrong = data.mistakes(sampled)
     if not wrong and not data.judged(sampled):
-        st.info("No held-out record states an answer, so it is not known which the model gets wrong. Mark the answers "
-                "in *Import settings*, by a pattern such as `The answer is (\\w+)`, or type a record.",
+        st.info("No held-out record states an answer, so wrong responses of the model cannot be found. Mark the "
+                "answers in *Import settings*, by a pattern such as `The answer is (\\w+)`, or type a record.",
                 icon=":material/help:")
         return ()
     if not wrong:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from engine.applications.lessons.answers import Answers
 from engine.basics.errors import InvalidInput
 from engine.cli.class_server import open_to_class
 from engine.cli.reading import ReadingOptions
@@ -56,10 +57,17 @@ def run(
     """Serve the workbench to this machine's browser until Ctrl-C."""
     if own != OwnModel():
         _declare(own)
-    opened = open_to_class(classroom, port, os.environ) if classroom else []
+    opened = _for_a_class(classroom, port) if classroom else []
     command = [sys.executable, "-m", "streamlit", "run", str(ENTRY), "--server.port", str(port), *opened,
                *(options or [])]
     os.execv(sys.executable, command)  # so that signals reach the server itself
+
+
+def _for_a_class(address: str, port: int) -> list[str]:
+    """Options of Streamlit; the answers of an earlier class, whose code no longer holds, are deleted."""
+    opened = open_to_class(address, port, os.environ)
+    Answers().clear()
+    return opened
 
 
 def _declare(own: OwnModel) -> None:

@@ -79,7 +79,7 @@ def _dampings(problem: CurvedModule, layers: list[slice], damping: float, option
     dampings = [mean_over(problem.l2, layer) + OWN_DAMPING * square
                 for layer, square in zip(layers, problem.memo("datainf", mean_squares), strict=True)]
     if min(dampings) <= 0:
-        raise InvalidInput("DataInf's own damping is zero because all training gradients of a layer are; use a "
+        raise InvalidInput("DataInf's own damping is zero because all training gradients of a layer are zero; use a "
                            "damping or an l2 above zero.")
     return dampings
 

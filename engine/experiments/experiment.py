@@ -33,6 +33,12 @@ class StudyPreset:
         """Whether it only shows that the machinery works: its results stand in where nothing larger is published."""
         return self.name == QUICK
 
+    @property
+    def averages_images(self) -> bool:
+        """Whether a source of it averages pixels, which the paper's images are not."""
+        sources = self.settings.get("sources") or [self.settings.get("source", {})]
+        return any(source.get("pool", 1) > 1 for source in sources)
+
 
 @dataclass(frozen=True)
 class Experiment:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -139,8 +140,14 @@ def cells(experiment: Experiment) -> pd.DataFrame | None:
 
     A cell of the paper has the digits of the authors' file where that has it. Their other cells follow.
     """
-    printed = read_table(PAPER / experiment.paper_table) if experiment.paper_table else None
-    stored = [file.cells for file in FILES.get(experiment.name, ())]
+    known = _cells(experiment.name, experiment.paper_table)
+    return None if known is None else known.copy()
+
+
+@lru_cache(maxsize=64)
+def _cells(name: str, paper_table: str | None) -> pd.DataFrame | None:
+    printed = read_table(PAPER / paper_table) if paper_table else None
+    stored = [file.cells for file in FILES.get(name, ())]
     if not stored:
         return None if printed is None else printed.assign(**{ORIGIN: PRINTED})
     authors = pd.concat(stored, ignore_index=True)

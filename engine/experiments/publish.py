@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,7 +144,12 @@ def published(name: str, preset: str, out_dir: Path | str | None = None) -> tupl
     if not genuine:
         raise StoreError(f"The published results {name}/{preset} do not match their manifest; "
                          f"reproduce `{name}` again with the preset `{preset}`.")
-    return read_table(folder / TABLE).replace(RENAMED), record
+    return _renamed(content).copy(), record
+
+
+@lru_cache(maxsize=128)
+def _renamed(content: bytes) -> pd.DataFrame:
+    return read_table(BytesIO(content)).replace(RENAMED)
 
 
 def folder() -> Path:

@@ -113,8 +113,8 @@ def lacking(name: str, whose: str, out_dir: Path | str | None = None) -> str:
 def most_decisive(experiment: Experiment, out_dir: Path | str | None, whose: str = AS_PAPER
                   ) -> tuple[str, PublishedEvidence | None, str]:
     """(scale, what is published there, why that cannot show the effect) of the scale that decides most: the paper's
-    own, then one that can show the effect, of these one that is no quick check, then the one with most seeds; empty
-    and None where there is none."""
+    own, then one that can show the effect, of these one that is no quick check, then one with an interval over seeds,
+    then one whose images are not averaged, then the one with most seeds; empty and None where there is none."""
     read: list[tuple[str, PublishedEvidence | None, str]] = []
     for scale in publish.scales(experiment.name, out_dir, whose):
         given = evidence(experiment.name, scale, out_dir)
@@ -122,8 +122,10 @@ def most_decisive(experiment: Experiment, out_dir: Path | str | None, whose: str
     return min(read, key=partial(_rank, experiment), default=("", None, ""))
 
 
-def _rank(experiment: Experiment, read: tuple[str, PublishedEvidence | None, str]) -> tuple[bool, bool, bool, int]:
+def _rank(experiment: Experiment, read: tuple[str, PublishedEvidence | None, str]
+          ) -> tuple[bool, bool, bool, bool, bool, int]:
     scale, given, short = read
     preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
+    seeds = 0 if given is None else len(given.manifest["seeds"])
     return (preset is None or preset.name != FULL, given is None or bool(short),
-            preset is None or preset.is_quick_check, 0 if given is None else -len(given.manifest["seeds"]))
+            preset is None or preset.is_quick_check, seeds < 2, preset is None or preset.averages_images, -seeds)

@@ -86,9 +86,10 @@ class Answers:
             return connection.execute("SELECT step, stage FROM shown").fetchone()
 
     def clear(self) -> None:
-        """A new class: the answers of the one before are deleted."""
-        with self._connected() as connection:
+        """A new class: the answers of the one before are deleted, and what it was shown."""
+        with self._connected() as connection, immediate(connection):
             connection.execute("DELETE FROM answers WHERE joined = 1")
+            connection.execute("DELETE FROM shown")
 
     @staticmethod
     def _admits(connection: sqlite3.Connection, visitor: str) -> bool:

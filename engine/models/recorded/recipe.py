@@ -202,7 +202,7 @@ class RecordedRecipe(TrainingRecipe):
         if self._fault:
             raise InvalidInput(self._fault)
         if seed != SEED:
-            raise InvalidInput("A recording holds one run with one seed; use `seeds` 1 and `first` 0.")
+            raise InvalidInput("A recording holds one run with one seed; choose one seed, starting at 0.")
 
 
 def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ...], str, int]:

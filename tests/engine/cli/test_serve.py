@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from engine.applications.lessons.answers import Answer, Answers
 from engine.cli import main, serve
 from engine.data import uploads
 from engine.models.own_architecture import declared
@@ -48,3 +49,14 @@ def test_a_configuration_says_how_the_data_are_read(files, started):  # noqa: F8
 def test_without_options_the_workbench_starts_as_ever(started):
     assert main(["run", "--", "--server.headless", "true"]) == 0
     assert started[0][-2:] == ["--server.headless", "true"] and serve.ENTRY.is_file()
+
+
+def test_a_server_for_a_class_begins_without_the_answers_of_an_earlier_class(started, monkeypatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    answers = Answers()
+    answers.keep("a" * 32, "behavior", Answer(1), joined=True)
+    answers.keep("b" * 32, "behavior", Answer(2))
+    answers.show("3", "reveal")
+    assert main(["run", "--classroom", "192.168.1.20"]) == 0 and started
+    assert answers.counts("behavior", 3) == [0, 0, 0] and answers.shown() is None
+    assert answers.of("b" * 32)["behavior"].guess == 2  # one who reads alone keeps what they answered

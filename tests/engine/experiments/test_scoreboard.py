@@ -53,6 +53,13 @@ def test_the_papers_scale_stands_before_any_other(tmp_path):
     assert scoreboard.most_decisive(EXPERIMENTS["table-a7"], tmp_path)[0] == "desk"
 
 
+def test_images_at_full_size_stand_before_averaged_ones_with_more_seeds():
+    """Both have an interval for the CNN; of Table A-8 the larger images have one seed, hence none."""
+    for name in ("table-a7", "figure-a1", "figure-a2"):
+        assert scoreboard.most_decisive(EXPERIMENTS[name], None)[0] == "desk"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-a8"], None)[0] == "pooled"
+
+
 def test_a_scale_that_shows_nothing_does_not_hide_one_that_does():
     """SmolLM2 does not learn the attack at the scale desk; the embedded model does, with more seeds, of which pooled
     pictures have more as well."""
