@@ -11,7 +11,6 @@ second derivative of a pooling copies its input into another layout.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -28,8 +27,7 @@ def convolved(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any
               dilation: Any = 1, groups: int = 1) -> Tensor:
     """`torch.conv2d` of x (b, c, h, w)."""
     if not isinstance(padding, str) and _fits(x):
-        with suppress(RuntimeError):  # a transform of `torch.func`, which does not know it
-            return _Convolution.apply(x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+        return _Convolution.apply(x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
     return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -38,15 +36,16 @@ def pooled(x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, di
     """`torch.nn.functional.max_pool2d` of x (b, c, h, w)."""
     if not return_indices and _fits(x):
         step = kernel_size if stride is None else stride
-        with suppress(RuntimeError):
-            return _Pooling.apply(x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+        return _Pooling.apply(x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
     plain: Any = functional.max_pool2d
     return plain(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def _fits(x: Tensor) -> bool:
-    """Whether this is a batch on a CPU, in one precision."""
-    return x.ndim == 4 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    """Whether this is a batch on a CPU, in one precision, outside the transforms of `torch.func`, which do not know
+    these functions."""
+    return (x.ndim == 4 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+            and not torch._C._are_functorch_transforms_active())
 
 
 def _pair(given: Any) -> list[int]:
