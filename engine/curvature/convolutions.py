@@ -27,7 +27,9 @@ def convolved(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any
               dilation: Any = 1, groups: int = 1) -> Tensor:
     """`torch.conv2d` of x (b, c, h, w)."""
     if not isinstance(padding, str) and _fits(x):
-        return _Convolution.apply(x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+        found = _applied(_Convolution, x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+        if found is not None:
+            return found
     return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -36,16 +38,27 @@ def pooled(x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, di
     """`torch.nn.functional.max_pool2d` of x (b, c, h, w)."""
     if not return_indices and _fits(x):
         step = kernel_size if stride is None else stride
-        return _Pooling.apply(x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+        found = _applied(_Pooling, x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+        if found is not None:
+            return found
     plain: Any = functional.max_pool2d
     return plain(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def _fits(x: Tensor) -> bool:
-    """Whether this is a batch on a CPU, in one precision, outside the transforms of `torch.func`, which do not know
-    these functions."""
-    return (x.ndim == 4 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-            and not torch._C._are_functorch_transforms_active())
+    """Whether this is a batch on a CPU, in one precision."""
+    return x.ndim == 4 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+
+
+def _applied(function: type[Function], *given: Any) -> Tensor | None:
+    """Its value; None under a transform of `torch.func`, which does not know it."""
+    try:
+        found: Tensor = function.apply(*given)
+    except RuntimeError as error:
+        if "setup_context" in str(error):
+            return None
+        raise
+    return found
 
 
 def _pair(given: Any) -> list[int]:
