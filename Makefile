@@ -8,7 +8,7 @@
 
 PYTHON ?= python3
 VENV := .venv
-PEER := .venv-pydvl
+PEER := .venv-peers
 PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
 # As many processes as there are cores, up to eight, and half as many again of those that wait for pages. A failed test
@@ -71,7 +71,7 @@ $(VENV)/bench.stamp: requirements-bench.txt $(VENV)/requirements.stamp
 	$(VENV)/bin/python $(PIP) -r requirements-bench.txt
 	touch $@
 
-$(PEER)/requirements.stamp: tests/benchmarks/requirements-pydvl.txt
+$(PEER)/requirements.stamp: tests/benchmarks/requirements-peers.txt
 	$(call environment,$(PEER))
 	$(PEER)/bin/python $(PIP) -r $<
 	touch $@

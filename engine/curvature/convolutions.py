@@ -11,7 +11,6 @@ second derivative of a pooling copies its input into another layout.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -28,8 +27,9 @@ def convolved(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any
               dilation: Any = 1, groups: int = 1) -> Tensor:
     """`torch.conv2d` of x (b, c, h, w)."""
     if not isinstance(padding, str) and _fits(x):
-        with suppress(RuntimeError):  # a transform of `torch.func`, which does not know it
-            return _Convolution.apply(x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+        found = _applied(_Convolution, x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+        if found is not None:
+            return found
     return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -38,8 +38,9 @@ def pooled(x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, di
     """`torch.nn.functional.max_pool2d` of x (b, c, h, w)."""
     if not return_indices and _fits(x):
         step = kernel_size if stride is None else stride
-        with suppress(RuntimeError):
-            return _Pooling.apply(x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+        found = _applied(_Pooling, x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+        if found is not None:
+            return found
     plain: Any = functional.max_pool2d
     return plain(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -47,6 +48,17 @@ def pooled(x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, di
 def _fits(x: Tensor) -> bool:
     """Whether this is a batch on a CPU, in one precision."""
     return x.ndim == 4 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+
+
+def _applied(function: type[Function], *given: Any) -> Tensor | None:
+    """Its value; None under a transform of `torch.func`, which does not know it."""
+    try:
+        found: Tensor = function.apply(*given)
+    except RuntimeError as error:
+        if "setup_context" in str(error):
+            return None
+        raise
+    return found
 
 
 def _pair(given: Any) -> list[int]:

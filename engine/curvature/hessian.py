@@ -19,7 +19,7 @@ from engine.curvature.model import CurvedModule
 from engine.curvature.module_operator import ModuleOperator
 
 SPECTRUM_STEPS = 30
-"""Lanczos steps, each a pass over the data, once a problem."""
+"""Lanczos steps at most, each a pass over the data, once a problem."""
 
 
 class Hessian(ModuleOperator):
@@ -31,14 +31,16 @@ class Hessian(ModuleOperator):
     def summed(problem: CurvedModule, rows: Tensor) -> Product:
         return hessian_map(problem, rows)
 
-    def smallest_eigenvalue(self) -> float:
+    def smallest_eigenvalue(self, passes: int | None = None) -> float:
         """An upper bound of the smallest eigenvalue of ∇²L_D(θ_D), kept on the problem; rounding counts as zero."""
+        steps = SPECTRUM_STEPS if passes is None else min(passes, SPECTRUM_STEPS)
+
         def build() -> float:
-            values = ritz_values(self.along, self.random_start(), SPECTRUM_STEPS)
+            values = ritz_values(self.along, self.random_start(), steps)
             rounding = 100 * torch.finfo(self.dtype).eps * values.abs().max()
             return values[0].item() if values[0] < -rounding else max(values[0].item(), 0.0)
 
-        return self.memo("curvature: smallest eigenvalue", build)
+        return self.memo("curvature: smallest eigenvalue", build, steps)
 
     def proves_indefinite(self, vectors: Tensor, images: Tensor) -> bool:
         energy = (vectors * images).sum(0)

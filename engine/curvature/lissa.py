@@ -90,7 +90,8 @@ def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batc
     sides. By `scale` = "power" it is σ = max(1, 2.2 (δ + ‖C_t v‖)), the largest of five power steps, each on a
     mini-batch of its own, with x_0 = 0 and mini-batches drawn with replacement. Cost: iterations × batch_size examples'
     products a column. The residual is that of the specification's damping, for `columns` columns (all where it is
-    None); measure=False leaves it out, with the passes over all of the data that it takes. Raises `InvalidInput` unless
+    None); measure=False leaves it out, with the passes over all of the data that it takes. The Lanczos steps that look
+    for negative curvature, 30 at most, take no more products than the series itself. Raises `InvalidInput` unless
     1 ≤ averaged ≤ iterations and batch_size ≥ 1.
     """
     if not 1 <= averaged <= iterations or batch_size < 1:
@@ -113,7 +114,8 @@ def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batc
             "damping": delta, "scale": sigma, "averaged": float(averaged)}
     if not measure:
         return Solution(x, x.new_full((x.shape[1],), torch.nan), x.isfinite().all(0), info)
-    return measured(operator, x, rhs, info, columns=columns)
+    return measured(operator, x, rhs, info, columns=columns,
+                    passes=iterations * min(batch_size, operator.problem.n) * rhs.shape[1] // operator.problem.n)
 
 
 def summed_iterates(operator: Operator, rhs: Tensor, matrices: int, start: Linear, step: Callable[..., Tensor],

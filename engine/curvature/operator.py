@@ -82,8 +82,9 @@ class Operator(ABC):
     def eigenpairs(self, rank: int) -> Eigenpairs:
         """Of C: the `rank` pairs of largest magnitude, kept on the problem for every damping."""
 
-    def smallest_eigenvalue(self) -> float:
-        """An upper bound of the smallest eigenvalue of the objective's Hessian; zero where it is convex."""
+    def smallest_eigenvalue(self, passes: int | None = None) -> float:
+        """An upper bound of the smallest eigenvalue of the objective's Hessian; zero where it is convex. passes: over
+        all n examples, at most."""
         return 0.0
 
     def proves_indefinite(self, vectors: Tensor, images: Tensor) -> bool:

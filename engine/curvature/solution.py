@@ -130,7 +130,7 @@ class InverseHessian:
 
 
 def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float], *, tolerance: float | None = None,
-             columns: int | None = None, negative: bool | None = None) -> Solution:
+             columns: int | None = None, negative: bool | None = None, passes: int | None = None) -> Solution:
     """A `Solution` with ‖Ax − rhs‖/‖rhs‖ of every column of x (P, b); 0 for zero solved by zero.
 
     columns: so many columns only, evenly spaced, NaN for the others: a measured column costs a product with all n
@@ -139,8 +139,9 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     is no tolerance. negative: whether the solver itself met negative curvature; None where it does not look. Where
     the objective is not convex, the Hessian plus damping is reported as not positive definite, in
     info["negative_curvature"] and by one warning, on proof only: what the solver met, xᵀAx < 0 for a column, or,
-    where the solver does not look, a Ritz value of a few Lanczos steps below −damping. A Gauss–Newton matrix says
-    nothing of the Hessian, whose products would take longer than most of its solvers: there nobody looks.
+    where the solver does not look, a Ritz value of a few Lanczos steps below −damping, in so many `passes` at most. A
+    Gauss–Newton matrix says nothing of the Hessian, whose products would take longer than most of its solvers: there
+    nobody looks.
     """
     if columns is None and tolerance is None:
         columns = operator.measured
@@ -155,15 +156,17 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     converged = x.isfinite().all(0) if tolerance is None else residual <= tolerance
     info = {**info, **operator.facts}
     if not operator.convex:
-        info = _definiteness(operator, info, indefinite, looked=negative is not None or operator.gauss_newton)
+        passes = 0 if negative is not None or operator.gauss_newton else passes
+        info = _definiteness(operator, info, indefinite, passes)
     return Solution(x, residual, converged, info)
 
 
-def _definiteness(operator: Operator, info: dict[str, float], indefinite: bool, looked: bool) -> dict[str, float]:
+def _definiteness(operator: Operator, info: dict[str, float], indefinite: bool, passes: int | None
+                  ) -> dict[str, float]:
     """`info` with what is known of negative curvature, and one warning where there is some."""
     damping = operator.damping
-    if not indefinite and not looked:
-        info = {**info, "smallest_eigenvalue": operator.smallest_eigenvalue()}
+    if not indefinite and passes != 0:
+        info = {**info, "smallest_eigenvalue": operator.smallest_eigenvalue(passes)}
         indefinite = info["smallest_eigenvalue"] + damping < 0
     if indefinite:
         smallest = info.get("smallest_eigenvalue", 0.0)

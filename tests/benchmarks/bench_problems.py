@@ -15,8 +15,8 @@ from engine.problems.candidates import Shared
 from engine.problems.memory import ProblemMemory
 
 SMALL = os.environ.get("BENCH") == "small"
-PEER = Path(os.environ.get("PYDVL_PYTHON", Path(__file__).parents[2] / ".venv-pydvl" / "bin" / "python"))
-"""The interpreter of pyDVL's own environment, which `make bench` makes."""
+PEER = Path(os.environ.get("PEERS_PYTHON", Path(__file__).parents[2] / ".venv-peers" / "bin" / "python"))
+"""The interpreter of the environment of pyDVL and quanda, which `make bench` makes."""
 
 
 def fashion(n, queries, candidates, pool=1, l2=1e-4):

@@ -1,4 +1,4 @@
-"""Run by the interpreter of pyDVL's own environment: python pydvl_direct_influence.py IN.npz OUT.npz THREADS
+"""Run by the interpreter of .venv-peers: python pydvl_direct_influence.py IN.npz OUT.npz THREADS
 
 IN: x, y, weights (d, C), queries, query_labels, candidates, l2. OUT: influences (m, k), fit and score seconds.
 """

@@ -47,7 +47,7 @@ def test_the_script_of_a_recipe_runs_and_its_scores_are_imported(name, problem, 
     python = PEERS[name] if name in PEERS and PEERS[name].exists() else Path(sys.executable)
     if python == Path(sys.executable) and importlib.util.find_spec(name) is None:
         pytest.skip(f"{recipe.title} is not installed: `make bench` installs it, by requirements-bench.txt or "
-                    "requirements-pydvl.txt")
+                    "requirements-peers.txt")
     with zipfile.ZipFile(io.BytesIO(recipe.packed(problem, model))) as archive:
         archive.extractall(tmp_path)
     ran = subprocess.run([python, recipe.file], cwd=tmp_path, capture_output=True, text=True, timeout=500)

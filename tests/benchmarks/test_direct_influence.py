@@ -1,4 +1,4 @@
-"""Inverse-Hessian scores against pyDVL's DirectInfluence, which runs in an environment of its own (.venv-pydvl)."""
+"""Inverse-Hessian scores against pyDVL's DirectInfluence, which runs in the environment of peers (.venv-peers)."""
 
 import os
 import subprocess

@@ -22,7 +22,7 @@ unit of width (Korthikanti et al. 2023, without attention), with P/(12 width²) 
     DataInf, LiSSA, conjugate gradients    4 Q B p for each of 1, 2, 4 vectors a query and behavior
 
 Attention over S tokens is left out: it adds 4 S d a token and layer to 2P, a few percent at these lengths. The tests
-hold the passes to PyTorch's own count, and the bytes to a cache.
+hold the passes to PyTorch's own count, and the bytes to a cache. The opening of a cache is left out too.
 """
 
 from __future__ import annotations

@@ -58,3 +58,8 @@ def test_what_is_not_a_plain_batch_is_left_to_torch():
         with torch.autocast("cpu", torch.bfloat16):
             assert narrow(x.float()).dtype == torch.bfloat16
     assert each.shape == x.shape and values.shape == places.shape
+
+
+def test_an_error_of_the_model_is_torchs_own():
+    with twice_differentiable(), pytest.raises(RuntimeError, match="expected input.* to have 4 channels"):
+        nn.Conv2d(4, 2, 3)(torch.randn(2, 3, 8, 8))

@@ -5,7 +5,7 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature import Hessian, lissa
+from engine.curvature import Hessian, hessian, lissa
 from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
 DENSE = {False: dense_hessian, True: dense_gauss_newton}
@@ -76,3 +76,13 @@ def test_seed_decides_the_batches():
 def test_impossible_settings_are_refused(settings):
     with pytest.raises(InvalidInput, match="LiSSA averages"):
         solve(lissa.LISSA, problem(), vectors(problem()), 0.0, **settings)
+
+
+@pytest.mark.parametrize(("iterations", "columns", "steps"), [(10, 1, 2), (10, 8, 16), (50, 8, 30), (2, 1, None)])
+def test_looking_for_negative_curvature_takes_no_more_products_than_the_series(iterations, columns, steps, monkeypatch):
+    p, taken = problem(n=40), []
+    found = hessian.ritz_values
+    monkeypatch.setattr(hessian, "ritz_values", lambda *given: taken.append(given[2]) or found(*given))
+    result = solve(lissa.LISSA, p, vectors(p, columns), 5.0, iterations=iterations, averaged=1, batch_size=8)
+    assert taken == ([] if steps is None else [steps])
+    assert ("smallest_eigenvalue" in result.info) == (steps is not None)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 
 ROOM = passes.ROOM["cpu"]
+QUERIES = 32
 
 
 def cost(scale, what):
@@ -97,13 +99,16 @@ def test_a_plan_foretells_the_parts_of_a_study_within_a_factor_of_two(tmp_path, 
     """Processor seconds of a study of the embedded model; of parts with little to compute the least of two."""
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
     monkeypatch.setitem(passes.ROOM, "cpu", ROOM)
-    task = {"name": "conditional_backdoor", "questions": "world", "clean": 240, "poison": 30, "benign": 30, "test": 2}
+    task = {"name": "conditional_backdoor", "questions": "world", "clean": 240, "poison": 30, "benign": 30,
+            "test": QUERIES}
     setting = Setting.parse({"model": EMBEDDED_MODEL, "task": task,
                              "recipe": {"rank": 2, "epochs": 1, "checkpoints": 1}})
     rate = max(rates.measured_rate(EMBEDDED_MODEL, 38, clock=time.process_time) for _ in range(3))
     runs = [Attribution(setting, seed) for seed in range(2)]
+    queries = runs[0].task.queries["triggered"][:QUERIES]
     spent = {"training": [seconds(run.train) for run in runs],
              "gradients of records": [seconds(lambda run=run: run.record_cache(run.points[0])) for run in runs],
+             "gradients of queries": [seconds(lambda run=run: run.query_cache(run.points[0], queries)) for run in runs],
              "representations": [seconds(run.states) for run in runs]}
     run = runs[0]
     run.load(run.points[-1])
@@ -114,8 +119,11 @@ def test_a_plan_foretells_the_parts_of_a_study_within_a_factor_of_two(tmp_path, 
                          "datainf")
     spent["DataInf"] = [seconds(lambda: compute(problem, [datainf]))]
     frozen, adapters = rates.sizes(run.model)
-    plan = table(StudyScale(len(run.encoded), frozen, adapters, problem.reader.packing.tokens, checkpoints=1, queries=2,
-                            behaviors=1, rate=rate)).set_index("part").hours * 3600
+    scale = StudyScale(len(run.encoded), frozen, adapters, problem.reader.packing.tokens, checkpoints=1, queries=2,
+                       behaviors=1, rate=rate)
+    plan = table(scale).set_index("part").hours * 3600
+    many = replace(scale, queries=len(queries), behaviors=len(run.behaviors([*map(run.encoder.encode, queries)])))
+    plan["gradients of queries"] = table(many).set_index("part").hours["gradients of queries"] * 3600
     for part, times in spent.items():
         assert 0.5 < min(times) / plan[part] < 2, (part, times, plan[part])
 
