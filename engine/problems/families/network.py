@@ -140,9 +140,9 @@ class NetworkFamily(Family):
 
 def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
                  problem: Callable[..., ModuleProblem]) -> ModuleProblem:
-    """The problem of a recorded training for training data x (n, …) and y (n,), or targets (n, …): where it ended, with its checkpoints,
-    its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
-    with) -> the problem."""
+    """The problem of a recorded training for training data x (n, …) and y (n,), or targets (n, …): where it ended, with
+    its checkpoints, its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else
+    a problem is made with) -> the problem."""
     opened_run = opened(run, build, matching(x, y, run.batches.known))
     result = problem(opened_run.module, opened_run.recipe, build=opened_run.build, seed=SEED, dtype=str(run.dtype)[6:],
                      l2=opened_run.recipe.penalty)
