@@ -33,7 +33,7 @@ class SearchPoint:
     without damping too.
     """
 
-    own: Mapping[str, Any]
+    own: Mapping[str, int]
     alphas: tuple[float, ...] = ALPHAS
     refined: bool = False
 
