@@ -180,7 +180,7 @@ def _of_targets() -> tuple[Preset, ...]:
     """Of networks, what can be asked without classes."""
     given = {preset.name: preset for preset in _networks()}
     return (
-        Preset("first", "First look", "One step exactly, its first-order term, five steps, and the influence function "
+        Preset("first", "First look", "One step, its first-order term, five steps, and the influence function "
                "with EK-FAC. Compare the influence function with the steps.",
                (*steps("query_loss"), controlled.step_scoring("query_loss", controlled.ETA, "first_order"),
                 controlled.unrolled_scoring(), controlled.response(solver="ekfac")), (0, 3)),
