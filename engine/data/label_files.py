@@ -60,7 +60,8 @@ def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_
         return None
     if strange:
         table = "it" if len(sentences) == 1 else "them"
-        sentences.append(f"{strange:,} row{'s' if strange > 1 else ''} of {table} match no image here.")
+        match = "rows of {} match" if strange > 1 else "row of {} matches"
+        sentences.append(f"{strange:,} {match.format(table)} no image here.")
     left_out = [(file, "labelled with several classes" if file in twice else "labelled with none" if file in lacking
                  else "not among the files with a label") for file in pictures if file not in rows or file in twice]
     unambiguous = [row for file, row in rows.items() if file not in twice]

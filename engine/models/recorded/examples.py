@@ -12,14 +12,19 @@ BYTES = 16
 
 
 def of_arrays(x: np.ndarray, y: np.ndarray) -> list[bytes]:
-    """Of inputs (b, …), and classes (b,) or targets (b, …). Numbers count as float32, whole numbers as they are, the
-    shape not at all."""
-    return [_digest(row.tobytes() + own.tobytes()) for row, own in zip(*map(_rows, (x, y)), strict=True)]
+    """Of inputs (b, …), and classes (b,) or targets (b, …). Inputs count as float32, whole numbers as they are, the
+    shape not at all; classes and targets that are whole numbers count as these, whatever their type."""
+    kind = np.float32 if x.dtype.kind == "f" else np.int64
+    rows = np.ascontiguousarray(x.reshape(len(x), -1).astype(kind))
+    return [_digest(row.tobytes() + own) for row, own in zip(rows, _labels(y.reshape(len(y), -1)), strict=True)]
 
 
-def _rows(values: np.ndarray) -> np.ndarray:
-    kind = np.float32 if values.dtype.kind == "f" else np.int64
-    return np.ascontiguousarray(values.reshape(len(values), -1).astype(kind))
+def _labels(y: np.ndarray) -> list[bytes]:
+    """Of classes or targets (b, c)."""
+    is_whole = (np.isfinite(y) & (y == np.rint(y))).all(1)
+    whole = np.where(is_whole[:, None], y, 0).astype(np.int64)
+    given = y.astype(np.float32)
+    return [(whole if as_whole else given)[row].tobytes() for row, as_whole in enumerate(is_whole)]
 
 
 def matching(x: np.ndarray, y: np.ndarray, known: Collection[bytes]) -> list[bytes]:

@@ -13,8 +13,8 @@ from engine.models import network
 from engine.problems import source
 
 PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoint", "--shape", "--parameters",
-           "--trajectory", "--recipe", "--precision", "--trusted", "--classes", "--color", "--size", "--label",
-           "--verified", "--embeddings", "--turns", "--answer-pattern", "--explanation-pattern"]
+           "--trajectory", "--recipe", "--loss", "--precision", "--trusted", "--classes", "--color", "--size",
+           "--label", "--verified", "--embeddings", "--turns", "--answer-pattern", "--explanation-pattern"]
 
 
 @pytest.mark.parametrize("name", ["influence", "compare", "explain", "datamodel", "self-influence", "bring"])

@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import groupby
 
 import numpy as np
 import pytest
@@ -85,9 +84,10 @@ def _published():
             table = table[table["metric"] == "AUPRC"]
             runs = json.loads((folder / publish.MANIFEST).read_text())["runs"]
             parts = [table] if column is None else [part for _, part in table.groupby(column, sort=False)]
-            same = [list(found) for _, found in groupby(runs, lambda run: (run["source"]["model"],
-                                                                           run["source"]["noise"]))]
-            for part, found in zip(parts, same, strict=True):
+            same = {}
+            for run in runs:
+                same.setdefault((run["source"]["model"], run["source"]["noise"]), []).append(run)
+            for part, found in zip(parts, same.values(), strict=True):
                 yield (found[0]["source"]["model"], np.mean([run["observed_accuracy"] for run in found]),
                        np.mean([run["test_accuracy"] for run in found]),
                        {Pair(row.method, row.behavior): row.mean for row in part.itertuples()})
