@@ -113,6 +113,8 @@ def _shown(sampled: SampledProblem, chosen: Query, scorings: Sequence[Scoring] =
 
 
 def _filtered(sampled: SampledProblem, listed: Sequence[Query]) -> Sequence[Query]:
+    if sampled.dataset.targets is not None:
+        return listed
     wrong = [query for query in listed if not query.right]
     only = toggle(WRONG, f"Misclassified only ({len(wrong)} of {len(listed)})", disabled=not wrong,
                   help="Queries where the predicted answer differs from the "

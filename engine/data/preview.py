@@ -58,7 +58,7 @@ def preview(name: str) -> Preview:
     dataset = whole if not chosen.queries else queried(whole, chosen.queries)
     sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if uploads.holds_pictures(name) else {}
     return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
-                   dataset.left_out, dataset.said, _columns(path, chosen.label),
+                   dataset.left_out, dataset.said, _columns(path, chosen.labels[0]),
                    tuple(sorted(Counter(whole.test_splits).items())))
 
 

@@ -44,10 +44,12 @@ def rows_of(dataset: Dataset, split: str) -> pd.DataFrame:
 
     files = dataset.files if split == "train" else dataset.test_files
     if files and uploads.is_upload(dataset.name) and uploads.base(dataset.name).suffix in uploads.TABLES:
-        table = tables.read_table(uploads.base(dataset.name), label=uploads.reading(dataset.name).label)
+        first, *others = uploads.reading(dataset.name).labels
+        table = tables.read_table(uploads.base(dataset.name), label=first)
         number = {file: row for row, file in enumerate(table.names)}
         if number.keys() >= set(files):  # new candidates are those of another file
-            return table.frame[table.used].iloc[[number[file] for file in files]].reset_index(drop=True)
+            used = [column for column in table.used if column not in others]
+            return table.frame[used].iloc[[number[file] for file in files]].reset_index(drop=True)
     x = dataset.features(split)
     return pd.DataFrame(x, columns=[f"x{index}" for index in range(x.shape[1])])
 

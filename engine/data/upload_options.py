@@ -43,6 +43,11 @@ class UploadOptions(Sparse):
     targets: bool = False
 
     @property
+    def labels(self) -> list[str]:
+        """The columns of a table that hold the labels or targets; one empty name where nobody says which."""
+        return [one.strip() for one in self.label.split(",")] if self.targets else [self.label]
+
+    @property
     def is_plain(self) -> bool:
         """Whether it reads the upload as it is read without one."""
         return self == UploadOptions(of=self.of)

@@ -1,7 +1,11 @@
 """A network trained on targets stands on every page by its name, and what needs classes says so."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from engine.data.unusual import rows_of
+from engine.desk.datasets import load
 from engine.models.own_architecture import declared
 from engine.problems.own_model import declare
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
@@ -35,6 +39,19 @@ def test_pages_show_it(own, page):
     assert not at.error, [one.value for one in at.error]
     if page == "examples":
         assert "target" in " ".join(texts(at)) and "rents" in [box.value for box in at.selectbox]
+
+
+def test_rows_of_a_table_with_several_targets_show_their_inputs(home, files, tmp_path):  # noqa: F811
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    frame = pd.DataFrame({"size": x[:, 0], "age": x[:, 1], "price": x.sum(1), "rent": x[:, 0] - x[:, 1]})
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    list(declare(model=f"{files}/regressing.py:make", loss=f"{files}/regressing.py:loss", data=tmp_path / "houses.csv",
+                 name="rents", read={"label": "price,rent"}))
+    dataset = load(declared().data)
+    assert list(rows_of(dataset, "train")) == ["size", "age"]
+    at = scored(sound(open("examples")))
+    assert not at.error, [one.value for one in at.error]
+    assert not [one for one in at.toggle if one.label.startswith("Misclassified")]
 
 
 @pytest.mark.parametrize("page", ["noisy_labels", "poison"])
