@@ -32,6 +32,9 @@ RUNGS = {SCORE: "the score", "seed": "training seed of the models", "question": 
 def show(chosen: ScorecardChoice) -> None:
     """Whose LDS, and the ladder once it is measured."""
     st.subheader("Why is my LDS low?", anchor="lds-ladder")
+    if (model := chosen.source.problem_class).reads == "targets":
+        st.info(f"There is no LDS of {model.noun}.")
+        return
     glossary.caption("One factor changes at a time, from the score to the models that it is compared "
                      "with; all bars are measured on the same subsets.")
     imported = {codes.encode(scoring): scoring.route.title for scoring in chosen.scores}

@@ -26,6 +26,9 @@ ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
 def offer(chosen: ScorecardChoice, request: ScorecardRequest) -> None:
     """What would be measured, and the button that starts it."""
+    if not request.benchmarks:
+        st.info(f"No benchmark applies to {chosen.source.problem_class.noun}; compare its methods on *Compare*.")
+        return
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
         glossary.markdown(f"**{len(request.benchmarks)} benchmarks of {len(request.methods)} methods and controls**, "

@@ -104,8 +104,12 @@ def retrain_members(problem: Problem, members: np.ndarray, options: Options | No
     to be asked for beforehand, among those that will be read. protocol, later, first: see
     `engine.analysis.protocols.trained_outputs`.
 
-    Raises `InvalidInput` where the network's recipe is not known or a training diverges.
+    Raises `InvalidInput` where the network's recipe is not known, it is trained on targets, or a training diverges.
     """
+    if problem.reads == "targets":
+        raise InvalidInput("Models on subsets are compared by behaviors of classes or tokens, and this network is "
+                           "trained on targets; compare its scores with the removal of single examples, by "
+                           "`retrain`.")
     problem, read = problem.asking(list(behaviors))
     logits = trained_outputs(problem, torch.as_tensor(members), protocol, later, first, options)
     if not logits.isfinite().all():

@@ -39,6 +39,9 @@ def test_pages_show_it(own, page):
     assert not at.error, [one.value for one in at.error]
     if page == "examples":
         assert "target" in " ".join(texts(at)) and "rents" in [box.value for box in at.selectbox]
+    if page == "scorecard":
+        assert says(at, "No benchmark applies to a network trained on targets")
+        assert not [one for one in at.button if one.label in ("Run the scorecard", "Measure the ladder")]
 
 
 def test_rows_of_a_table_with_several_targets_show_their_inputs(home, files, tmp_path):  # noqa: F811

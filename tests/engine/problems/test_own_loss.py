@@ -12,6 +12,7 @@ from torch.func import functional_call
 
 import whichfluence as wf
 from engine import data
+from engine.analysis.datamodels import retrain, subsets
 from engine.basics.errors import InvalidInput
 from engine.cli import main
 from engine.models.own_architecture import declared
@@ -147,6 +148,14 @@ def test_a_recorded_training_is_replayed(files):
     problem = ProblemSource(dataset=own.data, model=own.name, weights=own.weights).build().problem
     replayed = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"})
     assert np.isfinite(compute(problem, [replayed])[0].values).all()
+
+
+def test_models_on_subsets_are_refused(files):
+    named(files)
+    own = declared()
+    problem = ProblemSource(dataset=own.data, model=own.name).build().problem
+    with pytest.raises(InvalidInput, match="this network is trained on targets"):
+        retrain(problem, subsets(len(problem.candidates), 3))
 
 
 def test_other_models_and_data_do_not_fit_it(files):
