@@ -119,8 +119,7 @@ def _ticked(sampled: SampledProblem, listed: Sequence[Column]) -> list[int]:
 def _question(scoring: Scoring, sampled: SampledProblem) -> Scoring:
     """The question about the group, of the behavior of a column, and of the runs that it is about where it has some.
     Records have no labels that could be others."""
-    classes = sampled.dataset.records is None and sampled.dataset.targets is None
-    acts = [act for act in ACTS if act != RELABELLED or classes]
+    acts = [act for act in ACTS if act != RELABELLED or sampled.dataset.has_classes]
     act = segments(DONE, "Intervention on the group", acts, REMOVED, ACTS.__getitem__)
     behavior = scoring.behavior if scoring.route.implies else "query_loss"
     if act == STEPPED:

@@ -49,7 +49,7 @@ def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequen
 
 def offered_hues(dataset: Dataset) -> dict[str, str]:
     """What dots can be coloured by, with its name."""
-    said = {SAID: "correct or misclassified"} if dataset.records is None and dataset.targets is None else {}
+    said = {SAID: "correct or misclassified"} if dataset.has_classes else {}
     known = hues.of_data(dataset)
     label = {hue: title for hue, title in known.items() if hue == hues.LABEL}
     return label | said | known | {SCORE: "score"}

@@ -27,9 +27,9 @@ def convolved(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any
               dilation: Any = 1, groups: int = 1) -> Tensor:
     """`torch.conv2d` of x (b, c, h, w)."""
     if not isinstance(padding, str) and _fits(x):
-        found = _applied(_Convolution, x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
-        if found is not None:
-            return found
+        result = _applied(_Convolution, x, weight, bias, (_pair(stride), _pair(padding), _pair(dilation), groups))
+        if result is not None:
+            return result
     return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -38,9 +38,9 @@ def pooled(x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, di
     """`torch.nn.functional.max_pool2d` of x (b, c, h, w)."""
     if not return_indices and _fits(x):
         step = kernel_size if stride is None else stride
-        found = _applied(_Pooling, x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
-        if found is not None:
-            return found
+        result = _applied(_Pooling, x, (_pair(kernel_size), _pair(step), _pair(padding), _pair(dilation), ceil_mode))
+        if result is not None:
+            return result
     plain: Any = functional.max_pool2d
     return plain(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -53,12 +53,12 @@ def _fits(x: Tensor) -> bool:
 def _applied(function: type[Function], *given: Any) -> Tensor | None:
     """Its value; None under a transform of `torch.func`, which does not know it."""
     try:
-        found: Tensor = function.apply(*given)
+        result: Tensor = function.apply(*given)
     except RuntimeError as error:
         if "setup_context" in str(error):
             return None
         raise
-    return found
+    return result
 
 
 def _pair(given: Any) -> list[int]:

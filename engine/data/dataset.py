@@ -102,10 +102,10 @@ class Dataset:
         """What a model is built for: the classes, or the numbers of one target."""
         return self.n_classes if self.targets is None else max(1, self.targets[0].size)
 
-    def check_classes(self, asked: str) -> None:
-        """Raises `InvalidInput` where examples have targets, with what is `asked` in its beginning."""
+    def check_classes(self, purpose: str) -> None:
+        """Raises `InvalidInput` where examples have targets, beginning with the `purpose`."""
         if self.targets is not None:
-            raise InvalidInput(f"{asked} needs classes, and these examples have targets; choose data with classes.")
+            raise InvalidInput(f"{purpose} needs classes, and these examples have targets; choose data with classes.")
 
     @property
     def n_features(self) -> int:
@@ -143,6 +143,11 @@ class Dataset:
         low, high = self.levels or (0.0, self.scale)
         pixels = np.rint((self._raw(split)[indices] - low) * (255.0 / (high - low)))
         return pixels.clip(0, 255).astype(np.uint8).reshape(-1, *self.image_shape)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are classes, not the answers of records or rows of targets."""
+        return self.records is None and self.targets is None
 
     @property
     def noun(self) -> str:

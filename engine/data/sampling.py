@@ -107,7 +107,7 @@ def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = N
     eligible = _eligible(dataset, train_index, streams[2])
     n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the sampled training examples")
     y_train = dataset.y_train[train_index]
-    if dataset.records is None and dataset.targets is None and (y_train == y_train[0]).all():
+    if dataset.has_classes and (y_train == y_train[0]).all():
         raise InvalidInput(f"All {n_train:,} sampled training examples are of one class; sample more, or change the "
                            "seed.")
     return Sample(dataset, train_index, test_index, test_index[:n_queries], eligible[:n_candidates], int(seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from engine.data import columns
 from engine.data.archive import MAX_BYTES, megabytes
 from engine.data.dataset import Dataset
 from engine.data.embeddings import Embeddings
-from engine.data.features import features, kinds_of
+from engine.data.features import Features, features, kinds_of
 from engine.data.frames import read_frame
 from engine.data.split_names import TRAIN, split_of
 
@@ -112,11 +113,8 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     number = {label: index for index, label in enumerate(classes)}
     y, files = np.array([number[label] for label in labels], dtype=np.int64), table.names
     train, test, origin, said = _splits(frame, table.split, y, classes)
-    read = features(embeddings.frame(files) if embeddings else frame[table.used], train)
+    read, how = inputs(table, table.used, train, embeddings, max_bytes)
     x = read.x
-    how = (embeddings.sentence("other columns", "the order of the rows"),) if embeddings else read.said
-    if x.nbytes >= max_bytes:
-        raise InvalidInput(f"The table takes {megabytes(x.nbytes)} in memory; the limit is {megabytes(max_bytes)}.")
     return Dataset(
         name=name, title=title, raw_train=x[train], y_train=y[train], raw_test=x[test], y_test=y[test],
         class_names=classes, test_from_train=not origin, files=tuple(files[row] for row in train),
@@ -183,6 +181,18 @@ def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tup
     train, test, single = held_out(y, FRACTION, 0)
     said = (lone_sentence([classes[label] for label in single], "row"),) if len(single) else ()
     return train, test, "", said
+
+
+def inputs(table: LabelledTable, used: Sequence[str], train: np.ndarray, embeddings: Embeddings | None,
+           max_bytes: int) -> tuple[Features, tuple[str, ...]]:
+    """What the columns `used`, or the embeddings in their place, are as numbers of all rows, and how they were read.
+
+    Raises `InvalidInput` where they reach `max_bytes`."""
+    read = features(embeddings.frame(table.names) if embeddings else table.frame[list(used)], train)
+    if read.x.nbytes >= max_bytes:
+        raise InvalidInput(f"The table takes {megabytes(read.x.nbytes)} in memory; the limit is "
+                           f"{megabytes(max_bytes)}.")
+    return read, (embeddings.sentence("other columns", "the order of the rows"),) if embeddings else read.said
 
 
 def held_out(y: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

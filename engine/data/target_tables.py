@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data.archive import MAX_BYTES, megabytes
+from engine.data.archive import MAX_BYTES
 from engine.data.arrays import as_rows, spelled
 from engine.data.dataset import Dataset
 from engine.data.embeddings import Embeddings
-from engine.data.features import features
 from engine.data.split_names import TRAIN, split_of
-from engine.data.tables import FRACTION, LabelledTable, read_table
+from engine.data.tables import FRACTION, LabelledTable, inputs, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,12 +36,8 @@ def load_targets(path: Path, *, name: str = "table", title: str = "Your table", 
     target = values if others else values[:, 0]
     y_train, y_test, targets = as_rows(target[train], target[test])
     files, used = table.names, [one for one in table.used if one not in wanted]
-    read = features(embeddings.frame(files) if embeddings else table.frame[used], train)
-    if read.x.nbytes >= max_bytes:
-        raise InvalidInput(f"The table takes {megabytes(read.x.nbytes)} in memory; the limit is "
-                           f"{megabytes(max_bytes)}.")
+    read, how = inputs(table, used, train, embeddings, max_bytes)
     named = " and ".join(f"`{one[:60]}`" for one in wanted)
-    how = (embeddings.sentence("other columns", "the order of the rows"),) if embeddings else read.said
     return Dataset(
         name=name, title=title, raw_train=read.x[train], y_train=y_train, raw_test=read.x[test], y_test=y_test,
         class_names=spelled(targets), targets=targets, test_from_train=not origin,

@@ -81,10 +81,10 @@ PROJECTED = ("influence_function_logra", "influence_function_factgrass", "tracks
 
 
 def _named(model: type[Problem]) -> list[Scoring]:
-    asked = [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
+    named = [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
              and method.row not in (TRAINING_RUN, CODE)
              and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
-    return [one for one in asked if model is not TargetProblem or not TargetProblem.refusal(one.specification)]
+    return [one for one in named if not model.refusal(one.specification)]
 
 
 def _named_of_networks(model: type[Problem] = ModuleProblem) -> tuple[Scoring, ...]:

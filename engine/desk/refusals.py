@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.problems import ProblemSource, TargetProblem
+from engine.problems import ProblemSource
 from engine.question.processes import PROCESSES
 from engine.scoring.scoring import Scoring
 
@@ -14,7 +14,7 @@ def refusal(source: ProblemSource, scoring: Scoring) -> str:
     """Why the model has no answer to it, as a sentence; empty where it has, or where only the trained model tells."""
     if not scoring.route.computes or not scoring.route.implies:
         return ""
-    if source.problem_class is TargetProblem and (reason := TargetProblem.refusal(scoring.specification)):
+    if reason := source.problem_class.refusal(scoring.specification):
         return reason
     if source.outside and (reason := scoring.intervention.refuses_new):
         return reason

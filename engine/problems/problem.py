@@ -28,6 +28,7 @@ from engine.problems.candidates import Arraylike, Candidates
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
 from engine.question.processes import Replay, Trajectory
+from engine.question.specification import Specification
 
 T = TypeVar("T")
 
@@ -127,6 +128,11 @@ class Problem(Candidates):
     @abstractmethod
     def gradients(self, rows: Tensor, options: Options, point: Checkpoint | None = None) -> GradientStore:
         """Of training examples `rows` (b,) and all queries, at a checkpoint, by default at θ_D."""
+
+    @classmethod
+    def refusal(cls, specification: Specification) -> str:
+        """Why no problem of the class has an answer to it, as a sentence; empty where one may."""
+        return ""
 
     def readout_similarity(self, rows: Tensor, normalised: bool = False) -> Tensor:
         """⟨φ(q), φ(x_k)⟩, φ as `representations` gives it, of all queries and training examples `rows`: (m, b).

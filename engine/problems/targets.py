@@ -82,7 +82,6 @@ class TargetProblem(ModuleProblem):
 
     @classmethod
     def refusal(cls, specification: Specification) -> str:
-        """Why none of its problems has an answer to it, as a sentence; empty where one may."""
         try:
             cls.check_behavior(specification.readout)
             if specification.intervention.label_free:
